@@ -1,0 +1,229 @@
+package offset
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// TopicSpec is what --topic takes: a topic, or some of its partitions.
+type TopicSpec struct {
+	Topic      string
+	Partitions []int32 // sorted, each once; empty means all
+}
+
+// String is the form that ParseTopicSpec reads.
+func (t TopicSpec) String() string {
+	if len(t.Partitions) == 0 {
+		return t.Topic
+	}
+	return t.Topic + ":" + FormatPartitionSet(t.Partitions)
+}
+
+// ParseTopicSpec reads t, or t:0,2-5 (both ends inclusive). The error is a *SyntaxError.
+func ParseTopicSpec(s string) (TopicSpec, error) {
+	topic, nums, has := strings.Cut(s, ":")
+	if err := CheckTopicName(topic); err != nil {
+		return TopicSpec{}, err
+	}
+	if !has {
+		return TopicSpec{Topic: topic}, nil
+	}
+	set, err := ParsePartitionSet(nums)
+	if err != nil {
+		return TopicSpec{}, syntaxf(s, "write TOPIC:0,2-5", "topic %q: %v", topic, err)
+	}
+	return TopicSpec{Topic: topic, Partitions: set}, nil
+}
+
+// maxPartitionSet keeps 0-2147483647 from asking for gigabytes; the widest topics known have tens of thousands.
+const maxPartitionSet = 1_000_000
+
+// ParsePartitionSet reads 0,2-5 (both ends inclusive) into a sorted list. The error is a *SyntaxError.
+func ParsePartitionSet(s string) ([]int32, error) {
+	if s == "" {
+		return nil, syntaxf(s, "write numbers such as 0,2-5", "no partition is named")
+	}
+	var out []int32
+	for part := range strings.SplitSeq(s, ",") {
+		a, b, ranged := strings.Cut(part, "-")
+		if !ranged {
+			b = a
+		}
+		if a == "" || b == "" {
+			return nil, syntaxf(s, "write numbers such as 0,2-5", "%q is not a partition or a range of them", part)
+		}
+		lo, err := parsePartitionNumber(a)
+		if err != nil {
+			return nil, syntaxf(s, "write numbers such as 0,2-5", "%v", err)
+		}
+		hi, err := parsePartitionNumber(b)
+		if err != nil {
+			return nil, syntaxf(s, "write numbers such as 0,2-5", "%v", err)
+		}
+		if hi < lo {
+			return nil, syntaxf(s, "", "range %s ends before it begins", part)
+		}
+		if int64(hi)-int64(lo)+int64(len(out)) >= maxPartitionSet {
+			return nil, syntaxf(s, "", "range %s holds more than %d partitions", part, maxPartitionSet)
+		}
+		for n := int64(lo); n <= int64(hi); n++ {
+			out = append(out, int32(n))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// FormatPartitionSet is the short form of a sorted list: 0,2-5.
+func FormatPartitionSet(set []int32) string {
+	var b []byte
+	for i := 0; i < len(set); {
+		j := i
+		for j+1 < len(set) && set[j+1] == set[j]+1 {
+			j++
+		}
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(set[i]), 10)
+		if j > i {
+			b = append(b, '-')
+			b = strconv.AppendInt(b, int64(set[j]), 10)
+		}
+		i = j + 1
+	}
+	return string(b)
+}
+
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// CheckTopicName applies Kafka's own rule (Topic.validate: letters, digits, '.', '_' and '-', 1 to 249 characters, not
+// "." or ".."), so that a typing error is not sent to a broker. The error is a *SyntaxError.
+func CheckTopicName(s string) error {
+	switch {
+	case s == "":
+		return syntaxf(s, "", "the topic name is empty")
+	case len(s) > 249:
+		return syntaxf(s, "", "the topic name has %d characters, Kafka allows 249", len(s))
+	case s == "." || s == ".." || !topicName.MatchString(s):
+		return syntaxf(s, "letters, digits, '.', '_' and '-' are allowed", "%q cannot be a topic name", s)
+	}
+	return nil
+}
+
+// Matcher chooses names: literal names, anchored patterns, and patterns that exclude. A literal name always wins.
+type Matcher struct {
+	names   map[string]bool
+	match   []*regexp.Regexp
+	exclude []*regexp.Regexp
+}
+
+// NewMatcher compiles anchored regular expressions (RE2). Without names and patterns it matches everything that is not
+// excluded. The error is a *SyntaxError that names the flag.
+func NewMatcher(what string, names, match, exclude []string) (*Matcher, error) {
+	m := &Matcher{names: map[string]bool{}}
+	for _, n := range names {
+		if n == "" {
+			return nil, syntaxf(n, "", "the %s name is empty", what)
+		}
+		m.names[n] = true
+	}
+	compile := func(flag string, in []string) (out []*regexp.Regexp, err error) {
+		for _, s := range in {
+			if s == "" {
+				return nil, syntaxf(s, "use .* for everything", "--%s-%s is empty", what, flag)
+			}
+			re, err := regexp.Compile(`^(?:` + s + `)$`)
+			if err != nil {
+				return nil, syntaxf(s, "patterns are RE2 and match the whole name", "--%s-%s %q: %v", what, flag, s, err)
+			}
+			out = append(out, re)
+		}
+		return out, nil
+	}
+	var err error
+	if m.match, err = compile("match", match); err != nil {
+		return nil, err
+	}
+	if m.exclude, err = compile("exclude", exclude); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// All says that nothing restricts the matcher.
+func (m *Matcher) All() bool { return len(m.names) == 0 && len(m.match) == 0 && len(m.exclude) == 0 }
+
+// Match says whether a name is chosen.
+func (m *Matcher) Match(name string) bool {
+	if m.names[name] {
+		return true
+	}
+	if len(m.match) == 0 {
+		if len(m.names) > 0 {
+			return false
+		}
+	} else if !slices.ContainsFunc(m.match, func(r *regexp.Regexp) bool { return r.MatchString(name) }) {
+		return false
+	}
+	return !slices.ContainsFunc(m.exclude, func(r *regexp.Regexp) bool { return r.MatchString(name) })
+}
+
+// Near returns up to three of the known names that look like a mistyped one, the nearest first.
+func Near(name string, known []string) []string {
+	type near struct {
+		name string
+		d    int
+	}
+	limit := max(2, len(name)/3)
+	var found []near
+	low := strings.ToLower(name)
+	for _, k := range known {
+		if k == name {
+			continue
+		}
+		d := distance(low, strings.ToLower(k), limit)
+		if d > limit && len(name) >= 3 && strings.Contains(strings.ToLower(k), low) {
+			d = limit // part of a longer name, such as billing of billing-eu
+		}
+		if d <= limit {
+			found = append(found, near{k, d})
+		}
+	}
+	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.d, b.d), strings.Compare(a.name, b.name)) })
+	var out []string
+	for _, f := range found[:min(3, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is Levenshtein's, given up above the limit so that thousands of names cost little.
+func distance(a, b string, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		prev, best := row[0], i
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			prev, row[j] = row[j], min(row[j]+1, row[j-1]+1, prev+cost)
+			best = min(best, row[j])
+		}
+		if best > limit {
+			return limit + 1
+		}
+	}
+	return row[len(b)]
+}
