@@ -1,0 +1,66 @@
+package kafkatest
+
+// The in-process cluster, and clients for any cluster.
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// Fake starts a kfake cluster on free loopback ports and closes it with the test. Its ListenAddrs are the bootstrap addresses.
+// Without [kfake.NumBrokers] it has one broker, which most tests want (kfake's own default is three). Options come after the
+// defaults, so they win.
+func Fake(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	defaults := []kfake.Opt{kfake.NumBrokers(1), kfake.MaxVersions(JavaVersions())}
+	c, err := kfake.NewCluster(append(defaults, opts...)...)
+	if err != nil {
+		t.Fatalf("start a kfake cluster: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// JavaVersions are the request versions a kfake cluster may offer so that Kafka's Java tools work on it. kfake answers null
+// arrays to DescribeTopicPartitions (75) and to the newest CreateTopics (19), which the Java client does not expect: it then
+// dies with a NullPointerException. Hiding the first and capping the second sends it down the older paths.
+func JavaVersions() *kversion.Versions {
+	v := kversion.Stable()
+	v.SetMaxKeyVersion(kmsg.DescribeTopicPartitions.Int16(), -1)
+	v.SetMaxKeyVersion(kmsg.CreateTopics.Int16(), 4)
+	return v
+}
+
+// Client makes a client for addrs and closes it with the test.
+func Client(t testing.TB, addrs []string, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addrs...), kgo.DisableClientMetrics()}, opts...)...)
+	if err != nil {
+		t.Fatalf("make a client for %v: %v", addrs, err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// FakeClient is [Fake] and a [Client] of it.
+func FakeClient(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
+	t.Helper()
+	c := Fake(t, opts...)
+	return c, Client(t, c.ListenAddrs())
+}
+
+// derive makes a second client with cl's options and more on top, closed with the test: producers and members need settings
+// that the caller's client does not have.
+func derive(t testing.TB, cl *kgo.Client, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	d, err := kgo.NewClient(append(cl.Opts(), opts...)...)
+	if err != nil {
+		t.Fatalf("make a second client: %v", err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
