@@ -74,22 +74,27 @@ func TryCommit(t testing.TB, cl *kgo.Client, group string, commits ...Committed)
 
 	type key struct {
 		topic     string
-		id        [16]byte
+		id        [16]byte // where the answer has no names
 		partition int32
 	}
+	byName := resp.Version < 10
 	codes := make(map[key]int16)
 	for _, rt := range resp.Topics {
 		for _, rp := range rt.Partitions {
-			codes[key{rt.Topic, [16]byte{}, rp.Partition}] = rp.ErrorCode
-			codes[key{"", rt.TopicID, rp.Partition}] = rp.ErrorCode
+			k := key{id: rt.TopicID, partition: rp.Partition}
+			if byName {
+				k = key{topic: rt.Topic, partition: rp.Partition}
+			}
+			codes[k] = rp.ErrorCode
 		}
 	}
 	errs := make([]error, len(commits))
 	for i, c := range commits {
-		code, ok := codes[key{c.Topic, [16]byte{}, c.Partition}]
-		if !ok {
-			code, ok = codes[key{"", ids[c.Topic], c.Partition}]
+		k := key{id: ids[c.Topic], partition: c.Partition}
+		if byName {
+			k = key{topic: c.Topic, partition: c.Partition}
 		}
+		code, ok := codes[k]
 		if !ok {
 			t.Fatalf("commit for %s: the answer lacks %s[%d]", group, c.Topic, c.Partition)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -18,6 +19,7 @@ const txnTimeout = 10 * time.Minute
 // Txn is a transactional producer. What it leaves open is aborted when the test ends.
 type Txn struct {
 	t    testing.TB
+	id   string
 	cl   *kgo.Client
 	open bool
 }
@@ -25,7 +27,7 @@ type Txn struct {
 // NewTxn makes a transactional producer with that id.
 func NewTxn(t testing.TB, cl *kgo.Client, id string) *Txn {
 	t.Helper()
-	x := &Txn{t: t, cl: derive(t, cl, kgo.TransactionalID(id), kgo.TransactionTimeout(txnTimeout),
+	x := &Txn{t: t, id: id, cl: derive(t, cl, kgo.TransactionalID(id), kgo.TransactionTimeout(txnTimeout),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()))}
 	t.Cleanup(func() {
 		if x.open { // the test's context is over by now
@@ -54,13 +56,31 @@ func (x *Txn) Produce(records ...*kgo.Record) {
 	}
 }
 
-// End commits or aborts.
+// End commits or aborts, and waits until the markers are in the log.
 func (x *Txn) End(commit bool) {
 	x.t.Helper()
 	if err := x.cl.EndTransaction(x.t.Context(), kgo.TransactionEndTry(commit)); err != nil {
 		x.t.Fatalf("end a transaction (commit %t): %v", commit, err)
 	}
 	x.open = false
+	waitTxn(x.t, x.cl, x.id)
+}
+
+// waitTxn waits until a transaction is complete. The coordinator answers EndTxn when it has decided, and writes the markers
+// after that: on Kafka 4.3.1 the last stable offset was still behind when the answer came.
+func waitTxn(t testing.TB, cl *kgo.Client, id string) {
+	t.Helper()
+	Until(t, "the markers of transaction "+id+" are written", func() bool {
+		txns, err := kadm.NewClient(cl).DescribeTransactions(t.Context(), id)
+		if err != nil || txns[id].Err != nil {
+			return false
+		}
+		switch txns[id].State {
+		case "CompleteCommit", "CompleteAbort", "Empty":
+			return true
+		}
+		return false
+	})
 }
 
 // PendingCommit adds a commit for group to a new transaction and leaves it pending: a stable read of the group's commit on that
@@ -130,6 +150,7 @@ func PendingCommit(t testing.TB, cl *kgo.Client, txnID, group string, c Committe
 		t.Helper()
 		done = true
 		retried(t, "end transaction "+txnID, func(ctx context.Context) (int16, error) { return finish(ctx, ok) })
+		waitTxn(t, cl, txnID)
 	}
 }
 

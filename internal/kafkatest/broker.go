@@ -1,0 +1,354 @@
+//go:build realkafka
+
+package kafkatest
+
+// A real Apache Kafka: start, stop, start again.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Options of a cluster. The zero value is one broker with a plain listener.
+type Options struct {
+	// Properties are lines of server.properties that are added to ours, or replace them.
+	Properties map[string]string
+	// Nodes is how many brokers the cluster has; 0 means 1. Node 1 is also the controller; the others are brokers only and
+	// can be stopped with [Kafka.StopNode], which leaves partitions without a leader.
+	Nodes int
+	// Secure adds listeners with TLS, SASL and an authorizer to node 1: see [Kafka.Secure].
+	Secure bool
+}
+
+// Kafka is a running cluster. All listeners are on 127.0.0.1.
+type Kafka struct {
+	ID string // the cluster id
+
+	dir    string
+	jars   string
+	nodes  []*node
+	secure *Secure
+}
+
+// node is one broker process; proc is nil while it is stopped.
+type node struct {
+	id    int
+	dir   string
+	port  int
+	proc  *process
+	props string
+}
+
+// StartTimeout bounds the start of a cluster. One broker takes about 5 s on two idle cores.
+const StartTimeout = 2 * time.Minute
+
+// Start starts a cluster of its own for one test and ends it with the test. Tests that only need a broker share one through [Shared].
+func Start(t testing.TB, opts Options) *Kafka {
+	t.Helper()
+	k, err := StartKafka(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	return k
+}
+
+// StartKafka formats and starts a cluster and waits until all of its brokers answer. [Kafka.Close] ends it and removes its data.
+func StartKafka(ctx context.Context, opts Options) (*Kafka, error) {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	jars, err := Jars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var k *Kafka
+	for range 3 { // a port may be taken between finding it free and listening on it
+		if k, err = startKafka(ctx, jars, opts); !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	return k, err
+}
+
+var errPortTaken = errors.New("a port was taken by another process")
+
+func startKafka(ctx context.Context, jars string, opts Options) (*Kafka, error) {
+	dir, err := os.MkdirTemp("", "koffset-kafka-")
+	if err != nil {
+		return nil, err
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	k := &Kafka{ID: base64.RawURLEncoding.EncodeToString(id[:]), dir: dir, jars: jars}
+	if err := k.configure(opts); err != nil {
+		k.Close()
+		return nil, err
+	}
+	if err := k.start(ctx); err != nil {
+		taken := slices.ContainsFunc(k.nodes, func(n *node) bool { return portTaken(n.log()) })
+		k.Close()
+		if taken {
+			return nil, fmt.Errorf("%w: %v", errPortTaken, err)
+		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// configure writes each node's server.properties and formats its storage.
+func (k *Kafka) configure(opts Options) error {
+	count := max(1, opts.Nodes)
+	ports, err := freePorts(1 + count + securePorts)
+	if err != nil {
+		return err
+	}
+	controller := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	for i := range count {
+		n := &node{id: i + 1, port: ports[1+i], dir: filepath.Join(k.dir, fmt.Sprintf("node%d", i+1))}
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return err
+		}
+		props := nodeProperties(n, controller)
+		if opts.Secure && n.id == 1 {
+			if k.secure, err = newSecure(n.dir, ports[1+count:]); err != nil {
+				return err
+			}
+			k.secure.properties(props)
+		}
+		for key, value := range opts.Properties {
+			props[key] = value
+		}
+		n.props = filepath.Join(n.dir, "server.properties")
+		if err := writeProperties(n.props, props); err != nil {
+			return err
+		}
+		k.nodes = append(k.nodes, n)
+	}
+	return nil
+}
+
+// nodeProperties are ours: small internal topics so that they appear fast, no waiting for more members, all kinds of group.
+func nodeProperties(n *node, controller string) map[string]string {
+	props := map[string]string{
+		"process.roles":                                    "broker",
+		"node.id":                                          itoa(n.id),
+		"controller.quorum.voters":                         "1@" + controller,
+		"listeners":                                        fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", n.port),
+		"advertised.listeners":                             fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", n.port),
+		"listener.security.protocol.map":                   "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL",
+		"controller.listener.names":                        "CONTROLLER",
+		"inter.broker.listener.name":                       "PLAINTEXT",
+		"log.dirs":                                         filepath.Join(n.dir, "data"),
+		"offsets.topic.replication.factor":                 "1",
+		"offsets.topic.num.partitions":                     "4",
+		"transaction.state.log.replication.factor":         "1",
+		"transaction.state.log.min.isr":                    "1",
+		"transaction.state.log.num.partitions":             "4",
+		"share.coordinator.state.topic.replication.factor": "1",
+		"share.coordinator.state.topic.min.isr":            "1",
+		"share.coordinator.state.topic.num.partitions":     "4",
+		"group.initial.rebalance.delay.ms":                 "0",
+		"group.coordinator.rebalance.protocols":            "classic,consumer,share,streams",
+		"auto.create.topics.enable":                        "false",
+		// The retention thread looks at once and then every second, so a test of expiry need not wait 5 minutes.
+		"log.initial.task.delay.ms":       "500",
+		"log.retention.check.interval.ms": "1000",
+		// A stopped broker is fenced after 2 s instead of 9: its partitions lose their leader while the test watches.
+		"broker.session.timeout.ms":    "4000",
+		"broker.heartbeat.interval.ms": "500",
+	}
+	if n.id == 1 {
+		props["process.roles"] = "broker,controller"
+		props["listeners"] += ",CONTROLLER://" + controller
+	}
+	return props
+}
+
+func writeProperties(file string, props map[string]string) error {
+	keys := make([]string, 0, len(props))
+	for key := range props {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	for _, key := range keys {
+		b.WriteString(key + "=" + escapeProperty(props[key]) + "\n")
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+// escapeProperty keeps a backslash and a line break what they are: in a .properties file one escapes and the other ends the value.
+func escapeProperty(v string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(v)
+}
+
+// start formats what is new, starts every node and waits for the whole cluster.
+func (k *Kafka) start(ctx context.Context) error {
+	for _, n := range k.nodes {
+		if err := k.format(ctx, n); err != nil {
+			return err
+		}
+		if err := k.launch(n); err != nil {
+			return err
+		}
+	}
+	return k.wait(ctx)
+}
+
+// format prepares the storage of a node that has none: a second start keeps its data.
+func (k *Kafka) format(ctx context.Context, n *node) error {
+	if _, err := os.Stat(filepath.Join(n.dir, "data", "meta.properties")); err == nil {
+		return nil
+	}
+	cmd, err := java(k.jars, n.dir, nil, "kafka.tools.StorageTool", "format", "-t", k.ID, "-c", n.props)
+	if err != nil {
+		return err
+	}
+	return run(ctx, cmd.Path, cmd.Args[1:]...)
+}
+
+func (n *node) log() string { return filepath.Join(n.dir, "broker.log") }
+
+func (k *Kafka) launch(n *node) error {
+	cmd, err := java(k.jars, n.dir, []string{"-Xmx768m", "-Droot.level=INFO"}, "kafka.Kafka", n.props)
+	if err != nil {
+		return err
+	}
+	n.proc, err = startProcess(fmt.Sprintf("kafka node %d", n.id), cmd, n.log(), k.dir)
+	return err
+}
+
+// wait is over when every running node answers metadata that shows all running nodes.
+func (k *Kafka) wait(ctx context.Context) error {
+	running := 0
+	for _, n := range k.nodes {
+		if n.proc != nil {
+			running++
+		}
+	}
+	for _, n := range k.nodes {
+		if n.proc == nil {
+			continue
+		}
+		err := n.proc.waitFor(ctx, func(ctx context.Context) error { return n.answers(ctx, running) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) answers(ctx context.Context, brokers int) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(n.addr()), kgo.DisableClientMetrics(), kgo.RequestRetries(0))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{} // none; nil means all
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	if len(resp.Brokers) != brokers {
+		return fmt.Errorf("%d of %d brokers are registered", len(resp.Brokers), brokers)
+	}
+	return nil
+}
+
+func (n *node) addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+
+// Addrs are the bootstrap addresses of the plain listeners, one a node. On a secure cluster they speak for a super user, so
+// fixtures need no rights.
+func (k *Kafka) Addrs() []string {
+	var addrs []string
+	for _, n := range k.nodes {
+		addrs = append(addrs, n.addr())
+	}
+	return addrs
+}
+
+// Bootstrap is [Kafka.Addrs] as one string, as tools want it.
+func (k *Kafka) Bootstrap() string { return strings.Join(k.Addrs(), ",") }
+
+// Client is a client of the plain listeners that closes with the test.
+func (k *Kafka) Client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	return Client(t, k.Addrs(), opts...)
+}
+
+// Log is what a node has logged so far, over all its starts. Nodes count from 1.
+func (k *Kafka) Log(t testing.TB, nodeID int) string {
+	t.Helper()
+	data, err := os.ReadFile(k.nodes[nodeID-1].log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Stop stops all nodes in good order and keeps data and ports for [Kafka.Restart].
+func (k *Kafka) Stop() {
+	for _, n := range slices.Backward(k.nodes) { // the controller last: a broker asks it for leave
+		n.stop(syscall.SIGTERM, 20*time.Second)
+	}
+}
+
+// Kill ends all nodes as a power cut would.
+func (k *Kafka) Kill() {
+	for _, n := range k.nodes {
+		n.stop(syscall.SIGKILL, 10*time.Second)
+	}
+}
+
+// Restart starts what is stopped, on the old ports with the old data, and waits until it answers.
+func (k *Kafka) Restart(t testing.TB) {
+	t.Helper()
+	for _, n := range k.nodes {
+		if n.proc == nil {
+			if err := k.launch(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
+	defer cancel()
+	if err := k.wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// StopNode stops one node: its partitions have no leader until [Kafka.Restart]. Node 1 holds the controller, so it cannot be the one.
+func (k *Kafka) StopNode(t testing.TB, nodeID int) {
+	t.Helper()
+	if nodeID < 2 || nodeID > len(k.nodes) {
+		t.Fatalf("stop node %d: the cluster has broker-only nodes 2 to %d", nodeID, len(k.nodes))
+	}
+	k.nodes[nodeID-1].stop(syscall.SIGTERM, 20*time.Second)
+}
+
+func (n *node) stop(sig syscall.Signal, patience time.Duration) {
+	if n.proc != nil {
+		n.proc.stop(sig, patience)
+		n.proc = nil
+	}
+}
+
+// Close kills all nodes and removes their data: nothing of it is needed any more, so no time goes into an orderly stop.
+func (k *Kafka) Close() {
+	k.Kill()
+	_ = os.RemoveAll(k.dir)
+}

@@ -1,0 +1,81 @@
+//go:build realkafka
+
+package kafkatest
+
+// One broker for all tests of a package.
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+// Shared starts a cluster at the first use and ends it after the last test of a package. A test package declares one:
+//
+//	var real kafkatest.Shared
+//
+//	func TestMain(m *testing.M) { os.Exit(real.Main(m)) }
+//
+//	func TestX(t *testing.T) { cl := real.Kafka(t).Client(t) … }
+//
+// Without Main the cluster ends with the process all the same, by its watchdog; Main is faster and leaves no second behind.
+// With testscript.Main pass [Shared.Wrap].
+type Shared struct {
+	Options Options // of both clusters; set before the first use
+
+	mu     sync.Mutex
+	kafkas [2]*Kafka
+	errs   [2]error
+}
+
+// Runner is what *testing.M is to [Shared.Main].
+type Runner interface{ Run() int }
+
+// Main runs the tests, then ends what they started.
+func (s *Shared) Main(m Runner) int {
+	defer s.Close()
+	return m.Run()
+}
+
+// Wrap is m whose Run ends with [Shared.Close].
+func (s *Shared) Wrap(m Runner) Runner { return wrapped{s, m} }
+
+type wrapped struct {
+	s *Shared
+	m Runner
+}
+
+func (w wrapped) Run() int { return w.s.Main(w.m) }
+
+// Kafka is the package's cluster.
+func (s *Shared) Kafka(t testing.TB) *Kafka { t.Helper(); return s.cluster(t, 0) }
+
+// Second is another cluster beside it, with another cluster id.
+func (s *Shared) Second(t testing.TB) *Kafka { t.Helper(); return s.cluster(t, 1) }
+
+func (s *Shared) cluster(t testing.TB, i int) *Kafka {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kafkas[i] == nil && s.errs[i] == nil {
+		// Not the test's context: the cluster outlives the test that needed it first. A start that failed is not tried again by
+		// every test in turn.
+		s.kafkas[i], s.errs[i] = StartKafka(context.Background(), s.Options)
+	}
+	if s.errs[i] != nil {
+		t.Fatal(s.errs[i])
+	}
+	return s.kafkas[i]
+}
+
+// Close ends the clusters.
+func (s *Shared) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, k := range s.kafkas {
+		if k != nil {
+			k.Close()
+			s.kafkas[i] = nil
+		}
+	}
+}
