@@ -1,0 +1,110 @@
+// What koffset says on stderr besides data.
+package render
+
+import (
+	"fmt"
+	"io"
+)
+
+// Note prints "koffset: " and the message on stderr, as one line: what does not
+// print is escaped, newlines included.
+func (s *Streams) Note(format string, args ...any) {
+	s.say("", Plain, fmt.Sprintf(format, args...))
+}
+
+// Warn is Note with "warning: ".
+func (s *Streams) Warn(format string, args ...any) {
+	s.say("warning: ", Warn, fmt.Sprintf(format, args...))
+}
+
+// Hint is Note with "hint: ".
+func (s *Streams) Hint(format string, args ...any) {
+	s.say("hint: ", Dim, fmt.Sprintf(format, args...))
+}
+
+// Failure is how a command ended when it did not end well.
+type Failure struct {
+	Err      error
+	Hint     string // the next step; may be empty
+	ExitCode int
+}
+
+// ErrorsAsJSON makes Fail print a JSON object, for a caller that asked for JSON.
+func (s *Streams) ErrorsAsJSON(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jsonErrs = on
+}
+
+// Fail prints the error and its hint: as two lines, or after ErrorsAsJSON as
+// {"kind":"error","error":…,"hint":…,"exit_code":…} on one. Several errors
+// joined by errors.Join are a line each.
+func (s *Streams) Fail(f Failure) {
+	s.mu.Lock()
+	asJSON := s.jsonErrs
+	s.mu.Unlock()
+	if asJSON {
+		obj := Object(F("kind", String("error")), F("error", String(f.Err.Error())),
+			F("hint", Text(f.Hint)), F("exit_code", Int(int64(f.ExitCode))))
+		s.writeErr(append(obj.appendJSON(nil), '\n'))
+		return
+	}
+	errs := []error{f.Err}
+	if joined, ok := f.Err.(interface{ Unwrap() []error }); ok && isJoin(f.Err, joined.Unwrap()) {
+		errs = joined.Unwrap()
+	}
+	for _, err := range errs {
+		s.say("error: ", Bad, err.Error())
+	}
+	if f.Hint != "" {
+		s.say("hint: ", Dim, f.Hint)
+	}
+}
+
+// isJoin tells errors.Join, whose text is its parts and nothing more, from
+// fmt.Errorf with several %w, whose text has words of its own.
+func isJoin(err error, parts []error) bool {
+	text := ""
+	for i, p := range parts {
+		if i > 0 {
+			text += "\n"
+		}
+		text += p.Error()
+	}
+	return len(parts) > 0 && err.Error() == text
+}
+
+func (s *Streams) say(label string, style Style, message string) {
+	line := []byte("koffset: ")
+	s.mu.Lock()
+	colour := s.colourOn(s.ErrTTY)
+	s.mu.Unlock()
+	if label != "" && colour {
+		line = appendStyled(line, style, []byte(label[:len(label)-1]))
+		line = append(line, ' ')
+	} else {
+		line = append(line, label...)
+	}
+	line = appendClean(line, message)
+	s.writeErr(append(line, '\n'))
+}
+
+// writeErr writes to stderr. Where both streams are one terminal, what stdout
+// holds back goes first, so that the order on the screen is the order of events.
+// An error of stderr itself has nowhere to go.
+func (s *Streams) writeErr(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.OutTTY && s.ErrTTY {
+		_ = s.flush()
+	}
+	s.clearProgress(true)
+	_, _ = s.errWriter().Write(b)
+}
+
+func (s *Streams) errWriter() io.Writer {
+	if s.Err == nil {
+		return io.Discard
+	}
+	return s.Err
+}

@@ -1,0 +1,86 @@
+// Questions to the user. They are asked on stderr, so that stdout stays data, and
+// only of a person: without a terminal there is nobody who could say yes.
+package render
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+)
+
+// ErrNoTerminal says that a question could not be asked.
+var ErrNoTerminal = errors.New("there is no terminal to ask on")
+
+// CanPrompt reports whether a question can be asked and answered.
+func (s *Streams) CanPrompt() bool { return s.InTTY && s.ErrTTY }
+
+// Confirm asks a yes-or-no question; "y" or "yes" is yes, all else is no, and so
+// is the end of the input. It returns [ErrNoTerminal] if it cannot ask, and the
+// context's error if that ends first (Ctrl-C while the question stands).
+func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
+	answer, err := s.ask(ctx, question+" [y/N] ")
+	if err != nil {
+		return false, err
+	}
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes", nil
+}
+
+// ConfirmTyped asks for want to be typed out, for steps that nobody should take
+// by habit. Errors as for Confirm.
+func (s *Streams) ConfirmTyped(ctx context.Context, question, want string) (bool, error) {
+	answer, err := s.ask(ctx, question+" Type "+want+" to go on: ")
+	return err == nil && want != "" && answer == want, err
+}
+
+func (s *Streams) ask(ctx context.Context, prompt string) (string, error) {
+	if !s.CanPrompt() || s.In == nil {
+		return "", ErrNoTerminal
+	}
+	if err := s.Flush(); err != nil { // what is being asked about must be on the screen
+		return "", err
+	}
+	s.writeErr([]byte(Clean(prompt)))
+	type line struct {
+		text string
+		err  error
+	}
+	// A read from a terminal cannot be cancelled. If ctx ends first the goroutine
+	// stays in it until the process exits, which is about to happen.
+	got := make(chan line, 1)
+	go func() {
+		text, err := readLine(s.In)
+		got <- line{text, err}
+	}()
+	select {
+	case l := <-got:
+		return strings.TrimSpace(l.text), l.err
+	case <-ctx.Done():
+		s.writeErr([]byte("\n"))
+		return "", context.Cause(ctx)
+	}
+}
+
+// readLine reads up to a newline and not a byte further, so that the next
+// question finds its own answer. A line is at most 4 KiB, a terminal's own limit.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	var b [1]byte
+	for len(line) < 4096 {
+		n, err := r.Read(b[:])
+		if n == 1 {
+			if b[0] == '\n' {
+				break
+			}
+			line = append(line, b[0])
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return string(line), nil
+}

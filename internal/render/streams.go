@@ -1,0 +1,223 @@
+// Package render is everything between koffset and the user's terminal or pipe:
+// the streams and what may be done with them (colour, questions, progress), the
+// notes on stderr, and the writer that shows rows as tables, JSON, csv or tsv.
+//
+// The contract: stdout is data and nothing else; notes, warnings, errors,
+// questions and progress go to stderr. Nothing that came from a cluster reaches
+// either of them raw. tablewriter lives only here.
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Streams are the standard streams and what is known about them. System makes
+// the real ones; tests fill in a literal. Its methods may be called from several
+// goroutines; the fields are not to be changed once it is in use.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // data; System's is buffered, see Flush and Close
+	Err io.Writer // all else
+
+	InTTY, OutTTY, ErrTTY bool
+
+	// Width of the terminal in columns; 0 means unknown.
+	Width int
+
+	// Env looks up an environment variable; nil means an empty environment.
+	Env func(string) string
+
+	mu       sync.Mutex // guards writes to Out and Err and all below
+	colour   ColourMode
+	jsonErrs bool
+	progress bool // a progress line stands on the terminal
+	outErr   error
+}
+
+// System returns the streams of this process.
+func System() *Streams {
+	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	s := &Streams{
+		In: os.Stdin, Out: NewBuffered(os.Stdout), Err: os.Stderr,
+		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
+		Env: os.Getenv,
+	}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			s.Width = w
+			break
+		}
+	}
+	return s
+}
+
+// Flush writes out what Out holds back. A command that prints as things happen
+// flushes after each of them.
+func (s *Streams) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flush()
+}
+
+func (s *Streams) flush() error {
+	if f, ok := s.Out.(interface{ Flush() error }); ok {
+		s.clearProgress(s.OutTTY)
+		if err := f.Flush(); err != nil && s.outErr == nil {
+			s.outErr = err
+		}
+	}
+	return s.outErr
+}
+
+// Close flushes Out and returns the first error that a write to it met, so that
+// a full disk is never a success. The streams are not closed.
+func (s *Streams) Close() error { return s.Flush() }
+
+// writeOut is how the package itself writes data.
+func (s *Streams) writeOut(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outErr != nil {
+		return s.outErr
+	}
+	s.clearProgress(s.OutTTY)
+	if _, err := s.Out.Write(b); err != nil {
+		s.outErr = err
+	}
+	return s.outErr
+}
+
+// IsBrokenPipe reports whether err is that of a reader that went away (`koffset
+// … | head`), which is no failure of ours to complain about.
+func IsBrokenPipe(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// Buffered is a writer with a buffer that remembers its first error: every later
+// write and flush returns it.
+type Buffered struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+// NewBuffered wraps w.
+func NewBuffered(w io.Writer) *Buffered { return &Buffered{w: w} }
+
+const bufferSize = 32 << 10
+
+func (b *Buffered) Write(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if len(b.buf)+len(p) > bufferSize {
+		if err := b.Flush(); err != nil {
+			return 0, err
+		}
+		if len(p) >= bufferSize {
+			n, err := b.w.Write(p)
+			if err == nil && n < len(p) {
+				err = io.ErrShortWrite
+			}
+			b.err = err
+			return n, err
+		}
+	}
+	b.buf = append(b.buf, p...)
+	return len(p), nil
+}
+
+// Flush writes what is buffered.
+func (b *Buffered) Flush() error {
+	if b.err != nil || len(b.buf) == 0 {
+		return b.err
+	}
+	n, err := b.w.Write(b.buf)
+	if err == nil && n < len(b.buf) {
+		err = io.ErrShortWrite
+	}
+	b.buf, b.err = b.buf[:0], err
+	return err
+}
+
+// ColourMode is the value of --color.
+type ColourMode uint8
+
+// The colour modes.
+const (
+	ColourAuto   ColourMode = iota // on a terminal that is not dumb, unless NO_COLOR is set
+	ColourAlways                   // stronger than NO_COLOR: the flag was typed
+	ColourNever
+)
+
+// ParseColour reads the word of --color.
+func ParseColour(s string) (ColourMode, error) {
+	switch s {
+	case "auto":
+		return ColourAuto, nil
+	case "always":
+		return ColourAlways, nil
+	case "never":
+		return ColourNever, nil
+	}
+	return ColourAuto, fmt.Errorf("--color %q is not one of auto, always, never", s)
+}
+
+// SetColour chooses the colour mode; the zero value of Streams has ColourAuto.
+func (s *Streams) SetColour(m ColourMode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.colour = m
+}
+
+// Colour reports whether Out gets colours.
+func (s *Streams) Colour() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.colourOn(s.OutTTY)
+}
+
+func (s *Streams) colourOn(tty bool) bool {
+	switch s.colour {
+	case ColourAlways:
+		return true
+	case ColourNever:
+		return false
+	}
+	return tty && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+}
+
+func (s *Streams) env(name string) string {
+	if s.Env == nil {
+		return ""
+	}
+	return s.Env(name)
+}
+
+// appendStyled wraps text in the escape codes of a style. The codes are the
+// basic eight colours, which every theme has made readable.
+func appendStyled(dst []byte, st Style, text []byte) []byte {
+	code := ""
+	switch st {
+	case Good:
+		code = "\x1b[32m"
+	case Warn:
+		code = "\x1b[33m"
+	case Bad:
+		code = "\x1b[31m"
+	case Dim:
+		code = "\x1b[2m"
+	default:
+		return append(dst, text...)
+	}
+	dst = append(dst, code...)
+	dst = append(dst, text...)
+	return append(dst, "\x1b[0m"...)
+}
