@@ -127,7 +127,12 @@ func (c *Cell) filled() bool {
 // appendFloat writes what encoding/json would: no exponent for ordinary sizes.
 func appendFloat(dst []byte, f float64) []byte {
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+		if n := len(dst); dst[n-2] == '0' { // e-09 is e-9 there
+			dst[n-2] = dst[n-1]
+			dst = dst[:n-1]
+		}
+		return dst
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }

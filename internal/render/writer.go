@@ -48,22 +48,22 @@ type End struct {
 
 // Writer writes rows in one of the formats, as they come, without holding them:
 //
-//	w := render.NewWriter(streams, format, meta)
-//	w.Begin(sheet)
-//	w.Row(cells...)
-//	err := w.Close(end)
+//		w := render.NewWriter(streams, format, meta)
+//		w.Begin(sheet)
+//		w.Row(cells...)
+//		err := w.Close(end)
 //
-//   - json: one object: the head, an array for each sheet, "incomplete" and the
-//     end's fields. Each row is on a line of its own. Valid JSON only after Close.
-//   - jsonl: an object for each row that begins with "kind"; the last line is
-//     {"kind":"end","incomplete":…} with the head and the end's fields. Output
-//     without that line was cut off.
-//   - csv: RFC 4180 with LF, a header of keys, None is an empty field. Values are exact
-//     when piped and escaped on a terminal.
-//   - tsv: a header of keys; values are escaped as by [Escape], so that a line is
-//     always a row; None and the empty string are "-", since `read` and awk
-//     swallow an empty field and shift the rest.
-//   - table, wide: aligned columns two spaces apart, escaped, "-" as in tsv.
+//	  - json: one object: the head, an array for each sheet, "incomplete" and the
+//	    end's fields. Each row is on a line of its own. Valid JSON only after Close.
+//	  - jsonl: an object for each row that begins with "kind"; the last line is
+//	    {"kind":"end","incomplete":…} with the head and the end's fields. Output
+//	    without that line was cut off.
+//	  - csv: RFC 4180 with LF, a header of keys, None is an empty field. Values are exact
+//	    when piped and escaped on a terminal.
+//	  - tsv: a header of keys; values are escaped as by [Escape], so that a line is
+//	    always a row; None and the empty string are "-", since `read` and awk
+//	    swallow an empty field and shift the rest.
+//	  - table, wide: aligned columns two spaces apart, escaped, "-" as in tsv.
 //
 // Several sheets follow each other. csv and tsv then have an empty line and a new
 // header between them; a command for scripts begins only one. To Begin a sheet of
