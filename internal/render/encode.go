@@ -128,7 +128,7 @@ func (c *Cell) filled() bool {
 func appendFloat(dst []byte, f float64) []byte {
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-		if n := len(dst); dst[n-2] == '0' { // e-09 is e-9 there
+		if n := len(dst); dst[n-2] == '0' && dst[n-3] == '-' { // e-09 is e-9 there
 			dst[n-2] = dst[n-1]
 			dst = dst[:n-1]
 		}
