@@ -108,16 +108,6 @@ func (p *process) stop(sig syscall.Signal, patience time.Duration) {
 	})
 }
 
-// ended says whether the process is over.
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // waitFor polls ready until it answers without an error; it gives up when ctx is over or the process ends, and then shows the
 // end of the log.
 func (p *process) waitFor(ctx context.Context, ready func(ctx context.Context) error) error {
