@@ -104,7 +104,7 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 	if t.UnixMilli() < 0 {
 		return Instant{}, syntaxf(s, "", "%q is before 1970: Kafka reads such a number as a command", s)
 	}
-	return Instant{Time: t.UTC(), ZoneAssumed: assumed}, nil
+	return Instant{Time: t.UTC().Truncate(time.Millisecond), ZoneAssumed: assumed}, nil
 }
 
 func parseEpoch(s string) (Instant, error) {
@@ -194,6 +194,7 @@ func parseAt(s string, clock Clock) (Instant, error) {
 	if l.UnixMilli() < 0 {
 		return Instant{}, syntaxf("@"+s, "", "@%s is before 1970", s)
 	}
-	i.Time = l.UTC()
+	// Kafka counts milliseconds: what is printed is then exactly what is asked.
+	i.Time = l.UTC().Truncate(time.Millisecond)
 	return i, nil
 }

@@ -1,0 +1,288 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// describeChunk bounds one describe request: a group's answer holds every member's assignment, which is large.
+const describeChunk = 200
+
+// Describe describes each group with the call of its own type. A group without a type is asked for as a KIP-848 group
+// first and as a classic group then, as Java's client does: the classic call answers "Dead" for a live KIP-848 group
+// (measured on 4.3), so its answer alone would call a running group idle.
+//
+// Every group that was asked for is in the result; what could not be described carries its Err, and what does not exist
+// has NotFound.
+func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]Description {
+	d := describer{cl: cl, out: make(map[string]Description, len(groups))}
+	byType := map[GroupType][]string{}
+	for _, g := range groups {
+		d.out[g.Name] = Description{Group: g}
+		byType[g.Type] = append(byType[g.Type], g.Name)
+	}
+	d.run(ctx, byType[TypeShare], d.share)
+	d.run(ctx, byType[TypeStreams], d.streams)
+	d.run(ctx, append(byType[TypeConsumer], byType[""]...), d.consumer)
+	classic := byType[TypeClassic]
+	for _, g := range byType[""] {
+		if got := d.out[g]; got.NotFound || errors.Is(got.Err, kerr.UnsupportedVersion) || errors.Is(got.Err, errNoCall) {
+			d.out[g] = Description{Group: Group{Name: g}}
+			classic = append(classic, g)
+		}
+	}
+	d.run(ctx, classic, d.classic)
+	return d.out
+}
+
+// DescribeNamed lists the groups first, to learn their types, and describes the named ones.
+func DescribeNamed(ctx context.Context, cl *kgo.Client, names []string) (map[string]Description, error) {
+	listed, _, err := ListGroups(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]Group, len(listed))
+	for _, g := range listed {
+		byName[g.Name] = g
+	}
+	ask := make([]Group, 0, len(names))
+	for _, n := range names {
+		g, ok := byName[n]
+		if !ok {
+			// Not in the list is not the same as not there: the broker that has it may not have answered, or the group may not
+			// be described by this principal. So it is asked for without a type.
+			g = Group{Name: n}
+		}
+		ask = append(ask, g)
+	}
+	return Describe(ctx, cl, ask), nil
+}
+
+// errNoCall says that the broker does not know the describe call at all.
+var errNoCall = errors.New("the broker does not know this call")
+
+type describer struct {
+	cl  *kgo.Client
+	mu  sync.Mutex
+	out map[string]Description
+}
+
+func (d *describer) run(ctx context.Context, groups []string, ask func(context.Context, int32, []string) map[string]error) {
+	eachCoordinator(ctx, d.cl, groups, describeChunk, ask, func(g string, err error) {
+		d.set(g, func(x *Description) {
+			if errors.Is(err, kerr.GroupIDNotFound) {
+				x.NotFound = true
+				return
+			}
+			x.Err = err
+		})
+	})
+}
+
+func (d *describer) set(group string, f func(*Description)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.out[group]
+	f(&x)
+	d.out[group] = x
+}
+
+// request sends one request to one broker. A version that the broker lacks becomes errNoCall.
+func request[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request) (R, error) {
+	var none R
+	resp, err := cl.Broker(int(node)).RetriableRequest(ctx, req)
+	if err != nil {
+		if errors.Is(err, kerr.UnsupportedVersion) || ctx.Err() == nil && maxVersion(ctx, cl, node, req.Key()) < 0 {
+			return none, fmt.Errorf("%w: %s", errNoCall, kmsg.NameForKey(req.Key()))
+		}
+		return none, err
+	}
+	return resp.(R), nil
+}
+
+// maxVersion asks a broker for the newest version of a call that it knows, -1 where it does not know the call. kgo's own
+// errors for that are not exported, so they cannot be matched. Where the broker does not answer it returns the largest
+// number: an unreachable broker is not an old one.
+func maxVersion(ctx context.Context, cl *kgo.Client, node int32, key int16) int16 {
+	resp, err := cl.Broker(int(node)).RetriableRequest(ctx, kmsg.NewPtrApiVersionsRequest())
+	if err != nil {
+		return math.MaxInt16
+	}
+	for _, k := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
+		if k.ApiKey == key {
+			return k.MaxVersion
+		}
+	}
+	return -1
+}
+
+// codeErr is the broker's error with its own sentence, which says more than the code ("Group x is not a share group").
+func codeErr(code int16, msg *string) error {
+	err := kerr.ErrorForCode(code)
+	if err != nil && msg != nil && *msg != "" && !errors.Is(err, kerr.GroupIDNotFound) {
+		return fmt.Errorf("%w (%s)", err, *msg)
+	}
+	return err
+}
+
+func (d *describer) classic(ctx context.Context, node int32, groups []string) map[string]error {
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Groups = groups
+	resp, err := request[*kmsg.DescribeGroupsResponse](ctx, d.cl, node, req)
+	if err != nil {
+		return all(groups, err)
+	}
+	errs := map[string]error{}
+	for _, g := range resp.Groups {
+		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
+			errs[g.Group] = err
+			continue
+		}
+		d.set(g.Group, func(x *Description) {
+			x.Type, x.State, x.ProtocolType, x.Assignor, x.Coordinator = TypeClassic, g.State, g.ProtocolType, g.Protocol, node
+			// Before version 6 of the call a group that does not exist is "Dead" without an error.
+			if g.State == "Dead" && g.ProtocolType == "" && len(g.Members) == 0 && resp.Version < 6 {
+				x.NotFound = true
+			}
+			for _, m := range g.Members {
+				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
+				if m.InstanceID != nil {
+					one.InstanceID = *m.InstanceID
+				}
+				if g.ProtocolType == "consumer" {
+					var a kmsg.ConsumerMemberAssignment
+					if a.ReadFrom(m.MemberAssignment) == nil {
+						for _, t := range a.Topics {
+							for _, p := range t.Partitions {
+								one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
+							}
+						}
+					}
+				}
+				x.Members = append(x.Members, one)
+			}
+			sortMembers(x.Members)
+			x.Application = applicationOf(*x, g.Protocol)
+		})
+	}
+	return errs
+}
+
+func (d *describer) consumer(ctx context.Context, node int32, groups []string) map[string]error {
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Groups = groups
+	resp, err := request[*kmsg.ConsumerGroupDescribeResponse](ctx, d.cl, node, req)
+	if err != nil {
+		return all(groups, err)
+	}
+	errs := map[string]error{}
+	for _, g := range resp.Groups {
+		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
+			errs[g.Group] = err
+			continue
+		}
+		d.set(g.Group, func(x *Description) {
+			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeConsumer, g.State, g.AssignorName, g.Epoch, node
+			for _, m := range g.Members {
+				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
+				if m.InstanceID != nil {
+					one.InstanceID = *m.InstanceID
+				}
+				for _, t := range m.Assignment.TopicPartitions {
+					for _, p := range t.Partitions {
+						one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
+					}
+				}
+				x.Members = append(x.Members, one)
+			}
+			sortMembers(x.Members)
+			x.Application = applicationOf(*x, "")
+		})
+	}
+	return errs
+}
+
+func (d *describer) share(ctx context.Context, node int32, groups []string) map[string]error {
+	req := kmsg.NewPtrShareGroupDescribeRequest()
+	req.GroupIDs = groups
+	resp, err := request[*kmsg.ShareGroupDescribeResponse](ctx, d.cl, node, req)
+	if err != nil {
+		return all(groups, err)
+	}
+	errs := map[string]error{}
+	for _, g := range resp.Groups {
+		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
+			errs[g.GroupID] = err
+			continue
+		}
+		d.set(g.GroupID, func(x *Description) {
+			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch, node
+			for _, m := range g.Members {
+				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
+				for _, t := range m.Assignment.TopicPartitions {
+					for _, p := range t.Partitions {
+						one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
+					}
+				}
+				x.Members = append(x.Members, one)
+			}
+			sortMembers(x.Members)
+		})
+	}
+	return errs
+}
+
+// streams describes KIP-1071 groups. kgo does not route this call to the coordinator, so it is sent there by hand. A
+// member's tasks name a subtopology and partitions; its source topics are looked up in the group's topology.
+func (d *describer) streams(ctx context.Context, node int32, groups []string) map[string]error {
+	req := kmsg.NewPtrStreamsGroupDescribeRequest()
+	req.Groups = groups
+	resp, err := request[*kmsg.StreamsGroupDescribeResponse](ctx, d.cl, node, req)
+	if err != nil {
+		return all(groups, err)
+	}
+	errs := map[string]error{}
+	for _, g := range resp.Groups {
+		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
+			errs[g.Group] = err
+			continue
+		}
+		sources := map[string][]string{}
+		if g.Topology != nil {
+			for _, s := range g.Topology.Subtopologies {
+				sources[s.SubtopologyID] = append(sources[s.SubtopologyID], s.SourceTopics...)
+				for _, t := range s.RepartitionSourceTopics {
+					sources[s.SubtopologyID] = append(sources[s.SubtopologyID], t.Topic)
+				}
+			}
+		}
+		d.set(g.Group, func(x *Description) {
+			x.Type, x.State, x.Epoch, x.Coordinator = TypeStreams, g.State, g.Epoch, node
+			for _, m := range g.Members {
+				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
+				if m.InstanceID != nil {
+					one.InstanceID = *m.InstanceID
+				}
+				for _, task := range m.Assignment.ActiveTasks {
+					for _, topic := range sources[task.SubtopologyID] {
+						for _, p := range task.Partitions {
+							one.Assigned = append(one.Assigned, offset.Partition{Topic: topic, Partition: p})
+						}
+					}
+				}
+				x.Members = append(x.Members, one)
+			}
+			sortMembers(x.Members)
+		})
+	}
+	return errs
+}

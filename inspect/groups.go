@@ -1,0 +1,166 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// GroupType is the kind of a group, in Kafka's own words.
+type GroupType string
+
+// Kafka's four kinds of group. The empty type is a broker before 3.8, which does not tell.
+const (
+	TypeClassic  GroupType = "classic"  // the original protocol, and groups that only commit
+	TypeConsumer GroupType = "consumer" // KIP-848
+	TypeShare    GroupType = "share"    // KIP-932
+	TypeStreams  GroupType = "streams"  // KIP-1071
+)
+
+// GroupTypes are the types that --type takes.
+func GroupTypes() []GroupType { return []GroupType{TypeClassic, TypeConsumer, TypeShare, TypeStreams} }
+
+// Group is a group as the list of groups has it.
+type Group struct {
+	Name         string
+	Type         GroupType
+	ProtocolType string // "consumer", "connect", … and empty for a group that only commits
+	State        string // in Kafka's words, such as Stable or Empty; empty on brokers before 2.6
+	Coordinator  int32
+}
+
+// ListGroups asks every broker for its groups, of every type, and returns them sorted by name. A broker that did not
+// answer is an error in the second result, and its groups are missing; the last result is set when no broker answered.
+func ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []error, err error) {
+	for {
+		groups, missing = groups[:0], missing[:0]
+		answered, loading := false, false
+		for _, s := range cl.RequestSharded(ctx, kmsg.NewPtrListGroupsRequest()) {
+			e := s.Err
+			if e == nil {
+				resp := s.Resp.(*kmsg.ListGroupsResponse)
+				if e = kerr.ErrorForCode(resp.ErrorCode); e == nil {
+					answered = true
+					for _, g := range resp.Groups {
+						groups = append(groups, Group{Name: g.Group, Type: GroupType(strings.ToLower(g.GroupType)), ProtocolType: g.ProtocolType,
+							State: g.GroupState, Coordinator: s.Meta.NodeID})
+					}
+				}
+			}
+			if e != nil {
+				loading = loading || retryGroup(e)
+				missing = append(missing, fmt.Errorf("list the groups of broker %d: %w", s.Meta.NodeID, e))
+			}
+		}
+		// A coordinator that is loading has groups that nobody else can name; wait for it while there is time.
+		if loading && pause(ctx, retryPause) == nil {
+			continue
+		}
+		if !answered && len(missing) > 0 {
+			return nil, missing, errors.Join(missing...)
+		}
+		slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+		return groups, missing, nil
+	}
+}
+
+// Member is one member of a group.
+type Member struct {
+	ID         string
+	ClientID   string
+	InstanceID string // empty for a dynamic member
+	Host       string
+	// Assigned is what the member reads, sorted. It is empty for a Connect worker, whose assignment is not of partitions.
+	Assigned []offset.Partition
+}
+
+// Where is how a member is named in messages: client on host.
+func (m Member) Where() string {
+	host := strings.TrimPrefix(m.Host, "/")
+	if m.InstanceID != "" {
+		return fmt.Sprintf("%s (static %s) on %s", m.ClientID, m.InstanceID, host)
+	}
+	return fmt.Sprintf("%s on %s", m.ClientID, host)
+}
+
+// Description is what the describe call of a group's own type says.
+type Description struct {
+	Group
+	Assignor string
+	Members  []Member
+	Epoch    int32 // the group's epoch, 0 for classic groups
+	// Application says what kind of program the group belongs to, where its name and members tell; see Applications.
+	Application Application
+	// NotFound says that no group of that name exists.
+	NotFound bool
+	// Err is why the group could not be described.
+	Err error
+}
+
+// Active says that a member is there, or that a rebalance is under way: its commits must not be moved. An empty state
+// with no members is not active. What cannot be described counts as active, since nobody knows.
+func (d Description) Active() bool {
+	if d.NotFound {
+		return false
+	}
+	if d.Err != nil {
+		return true
+	}
+	// Azure Event Hubs never says Empty, and some brokers say Dead for a group that only has commits.
+	return len(d.Members) > 0 || d.State != "Empty" && d.State != "Dead" && d.State != ""
+}
+
+// Application is the kind of program behind a group.
+type Application string
+
+// The applications that a group's name, protocol and members give away.
+const (
+	AppNone           Application = ""
+	AppOffsetsOnly    Application = "offsets-only"    // commits without members: assign(), Flink, Spark. It may be running.
+	AppConnectWorkers Application = "connect-workers" // the workers of a Connect cluster
+	AppConnectSink    Application = "connect-sink"    // the consumers of one sink connector
+	AppStreams        Application = "streams"         // a Kafka Streams application on the classic protocol
+)
+
+// Connector is the name of the connector behind a sink's group, or empty: Connect names such a group "connect-" and the
+// connector's name (org.apache.kafka.connect.util.SinkUtils).
+func (d Description) Connector() string {
+	if d.Application != AppConnectSink {
+		return ""
+	}
+	return strings.TrimPrefix(d.Name, "connect-")
+}
+
+func applicationOf(d Description, protocol string) Application {
+	switch {
+	case d.Type == TypeShare || d.Type == TypeStreams || d.NotFound || d.Err != nil:
+		return AppNone
+	case d.ProtocolType == "connect":
+		return AppConnectWorkers
+	case strings.HasPrefix(d.Name, "connect-") && (len(d.Members) == 0 || strings.HasPrefix(d.Members[0].ClientID, "connector-consumer-")):
+		return AppConnectSink
+	case protocol == "stream":
+		return AppStreams
+	case d.ProtocolType == "" && len(d.Members) == 0 && d.Type != TypeConsumer:
+		return AppOffsetsOnly
+	}
+	return AppNone
+}
+
+func sortMembers(ms []Member) {
+	for i := range ms {
+		slices.SortFunc(ms[i].Assigned, offset.Partition.Compare)
+	}
+	slices.SortFunc(ms, func(a, b Member) int {
+		return cmp.Or(strings.Compare(a.ClientID, b.ClientID), strings.Compare(a.ID, b.ID))
+	})
+}
