@@ -205,7 +205,10 @@ func (k *Kafka) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return k.wait(ctx)
+	if err := k.wait(ctx); err != nil || k.secure == nil {
+		return err
+	}
+	return k.secure.createUsers(ctx, k.nodes[0])
 }
 
 // format prepares the storage of a node that has none: a second start keeps its data.

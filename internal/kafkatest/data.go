@@ -201,3 +201,29 @@ func ListOffsets(t testing.TB, cl *kgo.Client, topic string, partitions int32, t
 	}
 	return listed
 }
+
+// CreateTopicOn creates a topic with one partition for each given node, whose only replica is there.
+func CreateTopicOn(t testing.TB, cl *kgo.Client, topic string, nodes ...int32) {
+	t.Helper()
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = 10_000
+	rt := kmsg.NewCreateTopicsRequestTopic()
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, -1, -1
+	for p, n := range nodes {
+		ra := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		ra.Partition, ra.Replicas = int32(p), []int32{n}
+		rt.ReplicaAssignment = append(rt.ReplicaAssignment, ra)
+	}
+	c := kmsg.NewCreateTopicsRequestTopicConfig()
+	c.Name, c.Value = "retention.ms", kmsg.StringPtr("-1")
+	rt.Configs = append(rt.Configs, c)
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(t.Context(), cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		t.Fatalf("create topic %s on nodes %v: %v", topic, nodes, err)
+	}
+	WaitLeaders(t, cl, topic, int32(len(nodes)))
+}
