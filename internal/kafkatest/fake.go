@@ -3,6 +3,7 @@ package kafkatest
 // The in-process cluster, and clients for any cluster.
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -22,7 +23,21 @@ func Fake(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 		t.Fatalf("start a kfake cluster: %v", err)
 	}
 	t.Cleanup(c.Close)
+	lowerGroupTypes(c)
 	return c
+}
+
+// lowerGroupTypes makes kfake's list of groups find what Java asks for: Java spells the types "Classic" and "Consumer", Kafka ignores
+// the case, kfake does not and lists nothing. A control function that does not handle its request stays, and what it changed in
+// the request stays too.
+func lowerGroupTypes(c *kfake.Cluster) {
+	c.ControlKey(kmsg.ListGroups.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		list := req.(*kmsg.ListGroupsRequest)
+		for i, typ := range list.TypesFilter {
+			list.TypesFilter[i] = strings.ToLower(typ)
+		}
+		return nil, nil, false
+	})
 }
 
 // JavaVersions are the request versions a kfake cluster may offer so that Kafka's Java tools work on it. kfake answers null

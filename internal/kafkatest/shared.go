@@ -26,6 +26,7 @@ type Shared struct {
 	mu     sync.Mutex
 	kafkas [2]*Kafka
 	errs   [2]error
+	tools  *Tools
 }
 
 // Runner is what *testing.M is to [Shared.Main].
@@ -68,10 +69,29 @@ func (s *Shared) cluster(t testing.TB, i int) *Kafka {
 	return s.kafkas[i]
 }
 
-// Close ends the clusters.
+// Tools is the package's JVM for Kafka's tools.
+func (s *Shared) Tools(t testing.TB) *Tools {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tools == nil {
+		x, err := NewTools(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.tools = x
+	}
+	return s.tools
+}
+
+// Close ends the clusters and the tools' JVM.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.tools != nil {
+		s.tools.Close()
+		s.tools = nil
+	}
 	for i, k := range s.kafkas {
 		if k != nil {
 			k.Close()
