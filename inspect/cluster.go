@@ -60,6 +60,7 @@ type Topic struct {
 // TopicPartition is one partition in a topic's metadata.
 type TopicPartition struct {
 	Number      int32
+	Leader      int32 // the broker to fetch from; -1 where there is none
 	LeaderEpoch int32 // -1 where the broker does not tell
 	Err         error // such as LEADER_NOT_AVAILABLE
 }
@@ -74,11 +75,17 @@ func (t Topic) Numbers() []int32 {
 }
 
 // Has says whether the topic has that partition.
-func (t Topic) Has(n int32) bool {
+func (t Topic) Has(n int32) bool { _, ok := t.find(n); return ok }
+
+func (t Topic) find(n int32) (TopicPartition, bool) {
 	if n >= 0 && int(n) < len(t.Partitions) && t.Partitions[n].Number == n {
-		return true // the ordinary case: no number is missing
+		return t.Partitions[n], true // the ordinary case: no number is missing
 	}
-	return slices.ContainsFunc(t.Partitions, func(p TopicPartition) bool { return p.Number == n })
+	i, ok := slices.BinarySearchFunc(t.Partitions, n, func(p TopicPartition, n int32) int { return int(p.Number - n) })
+	if !ok {
+		return TopicPartition{}, false
+	}
+	return t.Partitions[i], true
 }
 
 // ReadTopics reads the metadata of the named topics, or of every topic that may be described when names is nil. A name
@@ -109,7 +116,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 			t.id = base64.RawURLEncoding.EncodeToString(t.ID[:])
 		}
 		for _, rp := range rt.Partitions {
-			p := TopicPartition{Number: rp.Partition, LeaderEpoch: rp.LeaderEpoch}
+			p := TopicPartition{Number: rp.Partition, Leader: rp.Leader, LeaderEpoch: rp.LeaderEpoch}
 			// REPLICA_NOT_AVAILABLE only says that a follower is down: the leader answers.
 			if rp.ErrorCode != 0 && rp.ErrorCode != kerr.ReplicaNotAvailable.Code {
 				p.Err = kerr.ErrorForCode(rp.ErrorCode)
