@@ -79,6 +79,15 @@ func (i Isolation) String() string {
 	return "read_uncommitted"
 }
 
+// MarshalText writes Kafka's word, so that files say which end their numbers were held to.
+func (i Isolation) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (i *Isolation) UnmarshalText(b []byte) (err error) {
+	*i, err = ParseIsolation(string(b))
+	return err
+}
+
 // ParseIsolation reads Kafka's two words, with or without the read_ prefix, and with a hyphen. The error is a *SyntaxError.
 func ParseIsolation(s string) (Isolation, error) {
 	switch s {

@@ -9,8 +9,8 @@ import (
 
 // Partition names one partition of one topic.
 type Partition struct {
-	Topic     string
-	Partition int32
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
 }
 
 // String is the form used in every message and on the command line: topic:partition.
