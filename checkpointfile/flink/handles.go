@@ -60,6 +60,9 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 				})
 			}
 		}
+		if p.onState != nil && c.err == nil {
+			p.onState(c.pos(), k)
+		}
 		c.skip(int64(k) * 8)
 	}
 	if code == opMerging {

@@ -95,6 +95,8 @@ func localPath(p string) string {
 type resolver struct {
 	dir   string
 	paths []PathMapping
+	// origin, in a copy, finds the shared files that the copy still names by absolute path.
+	origin *resolver
 }
 
 // locate finds a file: a relative one beside _metadata; an absolute one by the path map, at its own path, beside
@@ -145,6 +147,9 @@ func (r *resolver) locate(p string, relative bool) (string, error) {
 				return local, nil
 			}
 		}
+	}
+	if r.origin != nil {
+		return r.origin.locate(p, false)
 	}
 	return "", missing
 }

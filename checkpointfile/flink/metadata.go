@@ -98,8 +98,9 @@ type metaParser struct {
 	// onFile, where set, is called with every handle that names a file. The path is valid during the call.
 	onFile func(h streamHandle, path []byte)
 	// onOperatorHandle, where set, is called with the extent of every operator state handle that is not null.
-	onOperatorHandle func(pos, end int64, kind byte, stream streamHandle)
-	coordHandle      streamHandle
+	onOperatorHandle func(pos, end int64, code byte, stream streamHandle)
+	// onState, where set, is called with the place of the n offsets of every operator state.
+	onState func(offsets int64, n int)
 }
 
 // parseMetadata reads the whole body, trying the dialects of version 3 where the first reading fails.
@@ -214,7 +215,6 @@ func (p *metaParser) operator() {
 		if h.code > 1 {
 			c.fail(at(at0, fmt.Errorf("coordinator state by handle code %d, and only inline bytes are possible", h.code)))
 		}
-		p.coordHandle = h
 		op.coordPos, op.coordLen = h.dataPos, h.dataLen
 	}
 	at0 = c.pos()

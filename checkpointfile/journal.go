@@ -1,0 +1,279 @@
+package checkpointfile
+
+// The undo journal: a file an operation. Its first line holds what will be changed and what was there before, and is on
+// disk before anything is sent; later lines say how it went, as far as it was known when they were written.
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// RowState is what is known about one row of an operation.
+type RowState string
+
+// The states of a row. A row that has none was planned: the process ended before it said anything about it, and the
+// cluster alone knows.
+const (
+	StatePlanned   RowState = "planned"   // on disk, perhaps sent
+	StateCommitted RowState = "committed" // the broker said yes; not read back
+	StateVerified  RowState = "verified"  // read back and found as planned
+	StateFailed    RowState = "failed"    // the broker said no, or it was never sent: the old value stands
+	StateDiffers   RowState = "differs"   // read back and found to be something else
+	StateUnknown   RowState = "unknown"   // sent, and no answer
+)
+
+// Operation is what was done, by whom, where.
+type Operation struct {
+	ID      string   `json:"id"`
+	Verb    string   `json:"verb"`
+	Command string   `json:"command"` // the command line, with secrets masked by the caller
+	User    string   `json:"user"`
+	Host    string   `json:"host"`
+	Profile string   `json:"profile,omitempty"`
+	Brokers []string `json:"brokers,omitempty"`
+	// PlanDigest is the digest of the plan that was applied.
+	PlanDigest string      `json:"plan_digest"`
+	Undoes     string      `json:"undoes,omitempty"`
+	Groups     []PlanGroup `json:"groups"`
+	// Changes are the rows that change something; rows that stood right already are not here.
+	Changes []Change `json:"changes"`
+}
+
+// event is a line after the first.
+type event struct {
+	At time.Time `json:"at"`
+	// Rows index Operation.Changes.
+	Rows  []int    `json:"rows,omitempty"`
+	State RowState `json:"state,omitempty"`
+	Error string   `json:"error,omitempty"`
+	// Done is on the last line of an operation that ran to its end.
+	Done string `json:"done,omitempty"`
+}
+
+// Journal is an operation under way. Its methods may be called from several goroutines.
+type Journal struct {
+	ID    string
+	Path  string
+	mu    sync.Mutex
+	f     *os.File
+	clock func() time.Time
+	err   error
+}
+
+const journalFolder = "journal"
+
+// CreateJournal writes an operation's first line below the state folder and syncs it, file and folder: when it returns
+// without error, the before-image survives a power cut. It sets op.ID. h needs ClusterID and Version alone. The error is a
+// *FileError.
+func CreateJournal(stateDir string, h Header, op *Operation, clock func() time.Time) (*Journal, error) {
+	dir := filepath.Join(stateDir, journalFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, writeError(dir, err)
+	}
+	now := clock().UTC()
+	for {
+		var salt [3]byte
+		_, _ = rand.Read(salt[:]) // it never fails: crypto/rand ends the process instead
+		op.ID = now.Format("20060102-150405-") + hex.EncodeToString(salt[:])
+		path := filepath.Join(dir, op.ID+".jsonl")
+		// The name is taken first, so that two processes in the same second cannot share it.
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, writeError(path, err)
+		}
+		h.Kind, h.SchemaVersion, h.CreatedAt = KindJournal, JournalVersion, now
+		line, err := Encode(&h, op)
+		if err == nil {
+			if _, err = f.Write(line); err == nil {
+				err = f.Sync()
+			}
+			if err == nil {
+				err = SyncDir(dir)
+			}
+		}
+		if err != nil {
+			return nil, writeError(path, errors.Join(err, f.Close(), os.Remove(path)))
+		}
+		return &Journal{ID: op.ID, Path: path, f: f, clock: clock}, nil
+	}
+}
+
+// Note appends what became known about some rows, by their index in Operation.Changes. It does not sync: a killed process
+// keeps it, and a power cut leaves the rows planned, which is true of them as well. The first error is kept for Close.
+func (j *Journal) Note(state RowState, why string, rows ...int) {
+	if len(rows) > 0 {
+		j.append(event{Rows: rows, State: state, Error: why}, false)
+	}
+}
+
+// Close writes the outcome in a word or two, syncs and closes. The error is the first that any write met, a *FileError.
+func (j *Journal) Close(outcome string) error {
+	j.append(event{Done: outcome}, true)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.f.Close(); err != nil && j.err == nil {
+		j.err = err
+	}
+	if j.err != nil {
+		return writeError(j.Path, j.err)
+	}
+	return nil
+}
+
+func (j *Journal) append(e event, sync bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return
+	}
+	e.At = j.clock().UTC().Truncate(time.Millisecond)
+	line, err := compactJSON(e)
+	if err == nil {
+		_, err = j.f.Write(append(line, '\n'))
+	}
+	if err == nil && sync {
+		err = j.f.Sync()
+	}
+	j.err = err
+}
+
+// Entry is an operation as the journal has it.
+type Entry struct {
+	Header Header
+	Operation
+	Path string
+	// States holds the last known state of each row of Changes, StatePlanned where nothing is known.
+	States []RowState
+	Errors []string // why a row is in its state; empty where there is nothing to say
+	// Outcome is the last line's word; empty where the operation never came to its end.
+	Outcome string
+	// UndoneBy is the id of the newest operation that undid this one and was not undone itself; ReadJournal sets it.
+	UndoneBy string
+}
+
+// At is when the operation began.
+func (e *Entry) At() time.Time { return e.Header.CreatedAt }
+
+// Count says how many rows are in one of the states.
+func (e *Entry) Count(states ...RowState) int {
+	n := 0
+	for _, s := range e.States {
+		if slices.Contains(states, s) {
+			n++
+		}
+	}
+	return n
+}
+
+// ReadEntry reads one file of the journal. A last line that was cut off is left out: the process died while it wrote it.
+// The error is a *FileError.
+func ReadEntry(path string) (*Entry, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	first, rest, whole := bytes.Cut(data, []byte("\n"))
+	if !whole {
+		return nil, &FileError{Path: path, Line: 1, Problem: "the first line was cut off: the process ended before it sent anything", Err: ErrDamaged}
+	}
+	e := &Entry{Path: path}
+	if e.Header, err = Decode(path, first, KindJournal, JournalVersion, &e.Operation); err != nil {
+		return nil, err
+	}
+	e.States = make([]RowState, len(e.Changes))
+	e.Errors = make([]string, len(e.Changes))
+	for i := range e.States {
+		e.States[i] = StatePlanned
+	}
+	sc := bufio.NewScanner(bytes.NewReader(rest))
+	sc.Buffer(nil, maxFile)
+	for n := 2; sc.Scan(); n++ {
+		var ev event
+		if err := json.Unmarshal(sc.Bytes(), &ev); err != nil {
+			if !bytes.HasSuffix(rest, []byte("\n")) && bytes.HasSuffix(rest, sc.Bytes()) {
+				break // cut off
+			}
+			return nil, &FileError{Path: path, Line: n, Problem: fmt.Sprintf("the line cannot be read as JSON: %v", err), Err: ErrDamaged}
+		}
+		for _, i := range ev.Rows {
+			if i < 0 || i >= len(e.States) {
+				return nil, &FileError{Path: path, Line: n, Problem: fmt.Sprintf("row %d of %d does not exist", i, len(e.States)), Err: ErrDamaged}
+			}
+			e.States[i], e.Errors[i] = ev.State, ev.Error
+		}
+		if ev.Done != "" {
+			e.Outcome = ev.Done
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, &FileError{Path: path, Problem: err.Error(), Err: ErrDamaged}
+	}
+	return e, nil
+}
+
+// ReadJournal reads every operation below the state folder, the newest first. A file that cannot be read is in the second
+// result and does not hide the others. A state folder that does not exist has no operations.
+func ReadJournal(stateDir string) ([]*Entry, []error) {
+	paths, err := filepath.Glob(filepath.Join(stateDir, journalFolder, "*.jsonl"))
+	if err != nil {
+		return nil, []error{err}
+	}
+	var out []*Entry
+	var bad []error
+	for _, p := range paths {
+		e, err := ReadEntry(p)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Or(b.At().Compare(a.At()), strings.Compare(b.ID, a.ID)) })
+	byID := map[string]*Entry{}
+	for _, e := range out {
+		byID[e.ID] = e
+	}
+	// The newest first: an undo that was undone itself undoes nothing any more, and neither does one that wrote nothing.
+	for _, e := range out {
+		target := byID[e.Undoes]
+		if target != nil && target.UndoneBy == "" && e.UndoneBy == "" && e.Count(StateCommitted, StateVerified, StateUnknown) > 0 {
+			target.UndoneBy = e.ID
+		}
+	}
+	return out, bad
+}
+
+// FindEntry finds one operation by its id, or by a beginning of it that only one has. It returns nil and the ids that
+// begin so where there is none, or more than one.
+func FindEntry(entries []*Entry, id string) (*Entry, []string) {
+	var found []*Entry
+	var ids []string
+	for _, e := range entries {
+		if e.ID == id {
+			return e, nil
+		}
+		if id != "" && strings.HasPrefix(e.ID, id) {
+			found, ids = append(found, e), append(ids, e.ID)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, ids
+}

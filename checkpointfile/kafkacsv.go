@@ -1,0 +1,161 @@
+package checkpointfile
+
+// The CSV of kafka-consumer-groups --export and --from-file: topic,partition,offset, or with the group before them. It has
+// no header, and no place for metadata, epochs or a cluster.
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// CSVRow is one line of such a file.
+type CSVRow struct {
+	Group string // empty in the form of three columns
+	offset.Partition
+	Offset int64
+	Line   int // where it was read; 0 in a row to write
+}
+
+var csvHeaders = []string{"group", "topic", "partition", "offset", "new-offset", "new_offset", "to_offset", "current-offset", "committed_offset"}
+
+// ReadKafkaCSV reads a reset file. It takes what editors and spreadsheets do to one (a byte order mark, CRLF, blank lines, a
+// header) and refuses everything else with line and column: another number of columns, a name that cannot be a topic, a
+// number that is no offset, the same partition twice. path is only named in errors, which are *FileError.
+func ReadKafkaCSV(path string, r io.Reader) ([]CSVRow, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, openError(path, err)
+	case len(data) > maxFile:
+		return nil, &FileError{Path: path, Problem: fmt.Sprintf("the file is larger than %d bytes", maxFile), Err: ErrForeign}
+	}
+	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	in.FieldsPerRecord = -1
+	var rows []CSVRow
+	seen := map[Key]int{}
+	columns, first := 0, true
+	for {
+		rec, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			var pe *csv.ParseError
+			if errors.As(err, &pe) {
+				return nil, &FileError{Path: path, Line: pe.Line, Column: pe.Column, Problem: pe.Err.Error(), Err: ErrDamaged}
+			}
+			return nil, openError(path, err)
+		}
+		if len(rec) == 1 && strings.TrimSpace(rec[0]) == "" {
+			continue
+		}
+		at := func(field int) *FileError {
+			line, col := in.FieldPos(field)
+			return &FileError{Path: path, Line: line, Column: col, Err: ErrDamaged}
+		}
+		bad := func(field int, hint, format string, args ...any) error {
+			e := at(field)
+			e.Problem, e.Hint = fmt.Sprintf(format, args...), hint
+			return e
+		}
+		if first {
+			first = false
+			if isCSVHeader(rec) {
+				continue
+			}
+		}
+		if strings.HasPrefix(rec[0], "Warn:") {
+			return nil, bad(0, "Kafka's tool writes such warnings into its own exports: delete the line", "%q is a message, not a row", rec[0])
+		}
+		if len(rec) != 3 && len(rec) != 4 {
+			return nil, bad(len(rec)-1, "a row is topic,partition,offset or group,topic,partition,offset", "the row has %d columns", len(rec))
+		}
+		if columns == 0 {
+			columns = len(rec)
+		}
+		if len(rec) != columns {
+			return nil, bad(len(rec)-1, "", "the row has %d columns, the ones before it %d", len(rec), columns)
+		}
+		row, field, err := parseCSVRow(rec)
+		if err != nil {
+			e := at(field)
+			e.Problem = err.Error()
+			var se *offset.SyntaxError
+			if errors.As(err, &se) {
+				e.Hint = se.Hint
+			}
+			return nil, e
+		}
+		row.Line, _ = in.FieldPos(0)
+		k := Key{row.Group, row.Partition}
+		if n := seen[k]; n > 0 {
+			return nil, bad(0, "", "%s is on line %d already", row.Partition, n)
+		}
+		seen[k] = row.Line
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil, &FileError{Path: path, Problem: "the file has no rows", Hint: "a row is topic,partition,offset or group,topic,partition,offset", Err: ErrForeign}
+	}
+	return rows, nil
+}
+
+func isCSVHeader(rec []string) bool {
+	for _, f := range rec {
+		if !slices.Contains(csvHeaders, strings.ToLower(strings.TrimSpace(f))) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseCSVRow says which field is wrong, by its index.
+func parseCSVRow(rec []string) (row CSVRow, field int, err error) {
+	i := 0
+	if len(rec) == 4 {
+		if rec[0] == "" {
+			return row, 0, errors.New("the group name is empty")
+		}
+		row.Group, i = rec[0], 1
+	}
+	row.Topic = strings.TrimSpace(rec[i])
+	if err := offset.CheckTopicName(row.Topic); err != nil {
+		return row, i, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(rec[i+1]), 10, 32)
+	if err != nil || n < 0 {
+		return row, i + 1, fmt.Errorf("%q is not a partition number", rec[i+1])
+	}
+	row.Partition.Partition = int32(n)
+	p, err := offset.ParseOffset(strings.TrimSpace(rec[i+2]))
+	if err != nil {
+		return row, i + 2, err
+	}
+	row.Offset = p.N
+	return row, 0, nil
+}
+
+// WriteKafkaCSV writes rows in the order given: four columns where withGroup is set, else three. Kafka's own tool reads it
+// back.
+func WriteKafkaCSV(w io.Writer, rows []CSVRow, withGroup bool) error {
+	out := csv.NewWriter(w)
+	for _, r := range rows {
+		rec := []string{r.Topic, strconv.Itoa(int(r.Partition.Partition)), strconv.FormatInt(r.Offset, 10)}
+		if withGroup {
+			rec = append([]string{r.Group}, rec...)
+		}
+		if err := out.Write(rec); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
