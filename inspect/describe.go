@@ -113,11 +113,17 @@ func request[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, r
 // errors for that are not exported, so they cannot be matched. Where the broker does not answer it returns the largest
 // number: an unreachable broker is not an old one.
 func maxVersion(ctx context.Context, cl *kgo.Client, node int32, key int16) int16 {
-	resp, err := cl.Broker(int(node)).RetriableRequest(ctx, kmsg.NewPtrApiVersionsRequest())
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "koffset", "1" // empty ones are INVALID_REQUEST
+	kresp, err := cl.Broker(int(node)).RetriableRequest(ctx, req)
 	if err != nil {
 		return math.MaxInt16
 	}
-	for _, k := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
+	resp := kresp.(*kmsg.ApiVersionsResponse)
+	if resp.ErrorCode != 0 {
+		return math.MaxInt16
+	}
+	for _, k := range resp.ApiKeys {
 		if k.ApiKey == key {
 			return k.MaxVersion
 		}

@@ -91,15 +91,11 @@ func (t Topic) PartitionErr(n int32) error {
 	if t.Err != nil {
 		return t.Err
 	}
-	if !t.Has(n) {
+	p, ok := t.find(n)
+	if !ok {
 		return kerr.UnknownTopicOrPartition
 	}
-	for _, p := range t.Partitions {
-		if p.Number == n {
-			return p.Err
-		}
-	}
-	return nil
+	return p.Err
 }
 
 func (q GatherQuery) facts(p offset.Partition, log Log) offset.Facts {

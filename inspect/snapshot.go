@@ -249,10 +249,8 @@ func (s *Snapshot) row(group string, p offset.Partition, commits Commits, m *Mem
 }
 
 func leaderErr(t Topic, n int32) error {
-	for _, p := range t.Partitions {
-		if p.Number == n && p.Err != nil {
-			return p.Err
-		}
+	if err := t.PartitionErr(n); err != nil {
+		return err
 	}
 	return fmt.Errorf("the bounds of %s:%d were not read", t.Name, n)
 }

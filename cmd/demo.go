@@ -1,0 +1,102 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/sandbox"
+)
+
+func newDemo(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "demo", GroupID: "other", Short: "See it work on a cluster in this process", Args: noArgs,
+		Long: `Start an in-process Kafka with sample topics and groups, run koffset's main commands on it, and print each command
+before its output. It needs no cluster and leaves nothing behind.
+
+Exit status:
+  0  done
+  1  a command did not end as it should`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+	}
+}
+
+// demoStep is one command of the demo.
+type demoStep struct {
+	say  string
+	args []string
+	exit int // the status it must end with
+}
+
+func (a *App) demo(ctx context.Context) error {
+	s, err := sandbox.Start(ctx, sandbox.Config{Now: a.Now()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	dir, err := os.MkdirTemp("", "koffset-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the demo's files: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	// The operator's own configuration must not reach the demo, nor the demo's journal the operator's state.
+	env := []string{"KOFFSET_BROKERS=" + s.Bootstrap(), "KOFFSET_STATE_DIR=" + dir, "HOME=" + dir}
+	for _, step := range demoSteps() {
+		if err := a.demoStep(ctx, env, dir, step); err != nil {
+			return err
+		}
+	}
+	a.demoSay("Next: koffset sandbox keeps this cluster until Ctrl-C and prints what to export;")
+	a.demoSay("koffset -b HOST:PORT inspect looks at your own. Nothing is changed without --execute.")
+	return a.Streams.Flush()
+}
+
+func (a *App) demoSay(line string) { _, _ = fmt.Fprintln(a.Streams.Out, "# "+line) }
+
+func (a *App) demoStep(ctx context.Context, env []string, dir string, step demoStep) error {
+	a.demoSay(step.say)
+	_, _ = fmt.Fprintln(a.Streams.Out, "$ koffset "+strings.Join(quoted(step.args), " "))
+	if err := a.Streams.Flush(); err != nil {
+		return err
+	}
+	sub := App{
+		// Notes go to stdout too: apart from their table they would read as another story.
+		Streams: &render.Streams{In: strings.NewReader(""), Out: a.Streams.Out, Err: a.Streams.Out, OutTTY: a.Streams.OutTTY, Width: a.Streams.Width, Env: a.Streams.Env},
+		Environ: env, Dir: dir, Home: dir, Now: a.Now, Version: a.Version,
+	}
+	code := Run(ctx, step.args, sub)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if code != step.exit {
+		return fmt.Errorf("koffset %s ended with status %d, not %d", strings.Join(step.args, " "), code, step.exit)
+	}
+	_, _ = fmt.Fprintln(a.Streams.Out)
+	return a.Streams.Flush()
+}
+
+func demoSteps() []demoStep {
+	return []demoStep{
+		{say: "All groups in one screen: what they are, how far behind, what is wrong.", args: []string{"inspect"}},
+		{say: "One group by partition. Partition 2 has no commit: where its reader starts, the group does not say.", args: []string{"inspect", "reporting"}},
+		{say: "A commit past the end of its log is no lag of 0.", args: []string{"inspect", "payments-audit"}},
+		{say: "Which offset was two hours ago?", args: []string{"resolve", "orders", "--to", "@-2h"}},
+		{say: "A time after the last record has no answer, and says so.", args: []string{"resolve", "orders:0", "--to", "@-1s", "--if-none", "fail"}, exit: exitRefused},
+	}
+}
+
+// quoted quotes arguments as a shell needs them.
+func quoted(args []string) []string {
+	out := make([]string, len(args))
+	for i, s := range args {
+		if s == "" || strings.ContainsAny(s, " '\"$*?[](){}|&;<>\\") {
+			s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+		out[i] = s
+	}
+	return out
+}

@@ -1,0 +1,332 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+type inspectOptions struct {
+	app       *App
+	out       outputFlag
+	groups    groupFlags
+	topics    topicFlags
+	by        string
+	states    []string
+	types     []string
+	isolation string
+	failOn    string
+	expect    []string
+	only      onlyFlag
+
+	// What parse made of them.
+	format  render.Format
+	names   []string
+	matcher *offset.Matcher
+	scope   topicScope
+	iso     offset.Isolation
+}
+
+func newInspect(a *App) *cobra.Command {
+	o := &inspectOptions{app: a}
+	c := &cobra.Command{
+		Use: "inspect [GROUP…]", GroupID: "look",
+		Short: "Committed offsets against the log: lag and health of groups of every kind",
+		Long: `Without a group: one row a group. With groups: one row a partition, with what is committed, where the log
+begins and ends, the lag and a status. With --topic and no group: every group that commits to the topic.
+
+Lag is computed from raw numbers. A commit past the log end has no lag, it is past-log-end; offsets that retention
+removed are not lag, they are counted as expired. A partition without a commit is a row of its own and not in any
+total, since where its reader starts is not decided by the group. Differences of offsets are at most that many records.
+
+Statuses: ok, no-commit, unstable (an open transaction holds a commit), below-log-start, past-log-end,
+invalid-commit, unknown-topic, error.` + exitStatus(
+			"  4  partly known: a row or a group could not be read, or one of the named groups does not exist",
+			"  5  none of the named groups exists, or nothing matches",
+			"  8  --fail-on unhealthy, and a row is unhealthy"),
+		Example: `  koffset inspect
+  koffset inspect billing -o wide
+  koffset inspect --topic orders
+  koffset inspect --group-match 'prod-.*' --by topic
+  koffset inspect --all-groups --by partition -o jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.parse(cmd, args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), cmd)
+		},
+	}
+	f := c.Flags()
+	o.out.add(c)
+	o.groups.add(f)
+	o.topics.add(f)
+	f.StringVar(&o.by, "by", "", "one row a `WORD`: group, topic, partition or member")
+	f.StringSliceVar(&o.states, "state", nil, "only groups in these `STATES`, such as Stable,Empty")
+	f.StringSliceVar(&o.types, "type", nil, "only groups of these `TYPES`: classic, consumer, share, streams")
+	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
+	o.only.add(c)
+	return c
+}
+
+const (
+	byGroup     = "group"
+	byTopic     = "topic"
+	byPartition = "partition"
+	byMember    = "member"
+)
+
+func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
+	var err error
+	if o.format, err = o.out.format(); err != nil {
+		return err
+	}
+	if o.names, o.matcher, err = o.groups.resolve(args); err != nil {
+		return err
+	}
+	if o.scope, err = o.topics.resolve(cmd); err != nil {
+		return err
+	}
+	if o.iso, err = offset.ParseIsolation(o.isolation); err != nil {
+		return err
+	}
+	if o.failOn != "" && o.failOn != "unhealthy" {
+		return usagef("use --fail-on unhealthy", "--fail-on %q is not one of its values", o.failOn)
+	}
+	if err := o.only.check(); err != nil {
+		return err
+	}
+	for _, t := range o.types {
+		if !slices.Contains(inspect.GroupTypes(), inspect.GroupType(strings.ToLower(t))) {
+			return usagef("use classic, consumer, share or streams", "--type %q is not a kind of group", t)
+		}
+	}
+	switch o.by {
+	case "":
+		o.by = byGroup
+		if len(o.names) > 0 || o.scope.any() {
+			o.by = byPartition
+		}
+	case byGroup, byTopic, byPartition, byMember:
+	default:
+		return usagef("use group, topic, partition or member", "--by %q is not one of its values", o.by)
+	}
+	if o.only != "" && o.by != byPartition {
+		return usagef("add --by partition", "--only chooses partitions, and the rows are by %s", o.by)
+	}
+	return nil
+}
+
+func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
+	s, err := o.app.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := s.phase(ctx, "read the groups")
+	defer cancel()
+
+	groups, partial, err := o.choose(ctx, s)
+	if err != nil {
+		return cause(ctx, err)
+	}
+	q := inspect.Query{Groups: groups, Isolation: o.iso, Wanted: o.scope.specs}
+	if o.scope.any() {
+		q.Topics = o.scope.matcher
+		q.CommittedOnly = len(o.names) == 0
+	}
+	snap, err := inspect.Read(ctx, s.client, q)
+	if err != nil {
+		return cause(ctx, err)
+	}
+	out := inspection{o: o, s: s, snap: snap, partial: partial}
+	return out.print()
+}
+
+// choose finds the groups to read. partial says that some group is not known for sure.
+func (o *inspectOptions) choose(ctx context.Context, s *session) (groups []inspect.Group, partial bool, err error) {
+	listed, missing, err := inspect.ListGroups(ctx, s.client)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range missing {
+		o.app.Streams.Warn("%v: its groups are missing here", e)
+		partial = true
+	}
+	byName := make(map[string]inspect.Group, len(listed))
+	for _, g := range listed {
+		byName[g.Name] = g
+		if o.matcher.Match(g.Name) && o.wanted(g) {
+			groups = append(groups, g)
+		}
+	}
+	for _, n := range o.names {
+		// A named group that is not in the list is asked for all the same: it may be there and not be listed, for want of
+		// a right or because its broker did not answer.
+		if _, ok := byName[n]; !ok {
+			groups = append(groups, inspect.Group{Name: n})
+		}
+	}
+	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.match) > 0) {
+		return nil, partial, faultf(exitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	}
+	return groups, partial, nil
+}
+
+func (o *inspectOptions) wanted(g inspect.Group) bool {
+	fold := func(list []string, v string) bool {
+		return len(list) == 0 || slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, v) })
+	}
+	return fold(o.states, g.State) && fold(o.types, string(g.Type))
+}
+
+// inspection prints a snapshot.
+type inspection struct {
+	o       *inspectOptions
+	s       *session
+	snap    *inspect.Snapshot
+	partial bool
+
+	errors    int // rows and groups that could not be read
+	unhealthy int
+	rows      int
+	firstErr  error
+	allDenied bool
+}
+
+func (p *inspection) print() error {
+	found := p.dropMissing()
+	if err := p.expectTopics(); err != nil {
+		return err
+	}
+	w := render.NewWriter(p.o.app.Streams, p.o.format, p.s.meta("inspect", render.F("isolation", render.String(p.o.iso.String()))))
+	p.allDenied = true
+	switch {
+	case p.o.by == byGroup:
+		p.groupSheet(w)
+	case p.o.by == byTopic:
+		p.topicSheet(w)
+	case p.o.by == byMember:
+		p.memberSheet(w)
+	default:
+		if p.o.format.IsJSON() {
+			p.groupSheet(w)
+			p.errors, p.unhealthy, p.rows, p.firstErr, p.allDenied = 0, 0, 0, nil, true
+		}
+		p.partitionSheet(w)
+	}
+	p.partial = p.partial || p.errors > 0
+	if err := w.Close(render.End{Incomplete: p.partial}); err != nil {
+		return err
+	}
+	p.notes()
+	switch {
+	case !found && len(p.snap.Groups) == 0:
+		return quietly(exitNotFound)
+	case p.errors > 0 && p.rows == 0 && p.allDenied && p.firstErr != nil:
+		return &fault{code: exitDenied, err: p.firstErr, hint: rightsHint(p.firstErr)}
+	case p.partial || !found:
+		return quietly(exitPartial)
+	case p.o.failOn != "" && p.unhealthy > 0:
+		return faultf(exitCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
+	}
+	return nil
+}
+
+// dropMissing takes groups that do not exist out of the snapshot, names them, and says whether all were found.
+func (p *inspection) dropMissing() bool {
+	var known []string
+	for _, d := range p.snap.Groups {
+		if !d.NotFound {
+			known = append(known, d.Name)
+		}
+	}
+	all := true
+	p.snap.Groups = slices.DeleteFunc(p.snap.Groups, func(d inspect.Description) bool {
+		if !d.NotFound || p.snap.Commits(d.Name).Len() > 0 {
+			return false
+		}
+		all = false
+		code := exitNotFound
+		if len(known) > 0 {
+			code = exitPartial
+		}
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: p.nearGroups(d.Name)})
+		return true
+	})
+	return all
+}
+
+func (p *inspection) nearGroups(name string) string {
+	ctx, cancel := p.s.phase(p.s.client.Context(), "list the groups")
+	defer cancel()
+	listed, _, err := inspect.ListGroups(ctx, p.s.client)
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(listed))
+	for i, g := range listed {
+		names[i] = g.Name
+	}
+	if near := offset.Near(name, names); len(near) > 0 {
+		return "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return "koffset inspect lists all groups"
+}
+
+// expectTopics turns a topic that cannot be seen into an error: a broker hides topics that may not be described from a
+// group's offsets without a word, so a missing row is no proof of a missing commit.
+func (p *inspection) expectTopics() error {
+	for _, name := range p.o.expect {
+		if t, ok := p.snap.Topics[name]; !ok || t.Err != nil {
+			err := errors.New("no group here shows a commit on it")
+			if ok {
+				err = t.Err
+			}
+			p.partial = true
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("expected topic %q is not visible: %w", name, err), ExitCode: exitPartial})
+		}
+	}
+	return nil
+}
+
+func (p *inspection) count(r inspect.Row) {
+	p.rows++
+	if r.Status.Unhealthy() {
+		p.unhealthy++
+	}
+	if r.Err != nil {
+		p.failed(r.Err)
+		return
+	}
+	p.allDenied = false
+}
+
+func (p *inspection) failed(err error) {
+	p.errors++
+	if p.firstErr == nil {
+		p.firstErr = err
+	}
+	p.allDenied = p.allDenied && denied(err)
+}
+
+func (p *inspection) shows(r inspect.Row) bool {
+	switch p.o.only {
+	case "lagging":
+		return r.Lag != nil && *r.Lag > 0
+	case "out-of-range":
+		return r.Status == inspect.StatusBelowLogStart || r.Status == inspect.StatusPastLogEnd || r.Status == inspect.StatusInvalidCommit
+	case "no-commit":
+		return r.Status == inspect.StatusNoCommit
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+)
+
+// rightsHint names the ACL that is missing.
+func rightsHint(err error) string {
+	switch {
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "the principal needs DESCRIBE on the group"
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return "the principal needs DESCRIBE on the topic"
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return "the principal needs DESCRIBE on the cluster"
+	}
+	return ""
+}
+
+// notes says on stderr what a table of numbers leaves open. With few groups each gets a line; with many only what is
+// wrong is said, since a screen of notes is read by nobody.
+func (p *inspection) notes() {
+	if p.o.by == byPartition && len(p.snap.Groups) <= 5 {
+		for _, d := range p.snap.Groups {
+			p.o.app.Streams.Note("%s", p.summary(d))
+		}
+	}
+	var past, below, invalid, held int
+	var expired int64
+	for _, d := range p.snap.Groups {
+		for r := range p.snap.Rows(d) {
+			if !p.shows(r) {
+				continue
+			}
+			switch r.Status {
+			case inspect.StatusPastLogEnd:
+				past++
+			case inspect.StatusBelowLogStart:
+				below++
+				expired += r.ExpiredUnread
+			case inspect.StatusInvalidCommit:
+				invalid++
+			}
+			if r.HeldBack > 0 && r.Committed != nil {
+				held++
+			}
+		}
+	}
+	st := p.o.app.Streams
+	if past > 0 {
+		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", partitions(past, "stands", "stand"))
+	}
+	if below > 0 {
+		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer goes on",
+			partitions(below, "stands", "stand"), render.Count(expired))
+	}
+	if invalid > 0 {
+		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", partitions(invalid, "has", "have"))
+	}
+	if held > 0 {
+		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", partitions(held, "is", "are"), p.o.iso)
+	}
+}
+
+func partitions(n int, one, many string) string {
+	if n == 1 {
+		return "1 partition " + one
+	}
+	return fmt.Sprintf("%s partitions %s", render.Count(int64(n)), many)
+}
+
+// summary is one line about a group: what it is, how far behind, what is not in the total.
+func (p *inspection) summary(d inspect.Description) string {
+	t := p.snap.Sum(d)
+	var what []string
+	if d.Type != "" {
+		what = append(what, string(d.Type))
+	}
+	if d.State != "" {
+		what = append(what, d.State)
+	}
+	switch len(d.Members) {
+	case 0:
+		what = append(what, "no members")
+	case 1:
+		what = append(what, "1 member")
+	default:
+		what = append(what, fmt.Sprintf("%d members", len(d.Members)))
+	}
+	line := fmt.Sprintf("group %s (%s): ", d.Name, strings.Join(what, ", "))
+	switch {
+	case t.Committed:
+		line += fmt.Sprintf("lag %s", render.Count(t.Lag))
+	default:
+		line += "nothing committed"
+	}
+	if t.Incomplete {
+		line += ", incomplete: rows without a lag are not in it"
+	}
+	if t.Uncommitted > 0 {
+		line += fmt.Sprintf(", %s", partitions(t.Uncommitted, "uncommitted", "uncommitted"))
+	}
+	switch d.Application {
+	case inspect.AppOffsetsOnly:
+		line += "; it only commits (assign(), Flink, Spark), so a running reader cannot be seen"
+	case inspect.AppConnectSink:
+		line += "; the sink connector " + d.Connector() + " of Kafka Connect"
+	case inspect.AppConnectWorkers:
+		line += "; workers of a Kafka Connect cluster"
+	case inspect.AppStreams:
+		line += "; a Kafka Streams application"
+	}
+	return line
+}

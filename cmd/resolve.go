@@ -1,0 +1,261 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+type resolveOptions struct {
+	app       *App
+	out       outputFlag
+	pos       positionFlags
+	group     string
+	isolation string
+	atOffset  string
+	show      int
+
+	format   render.Format
+	specs    []offset.TopicSpec
+	position offset.Position
+	chosen   bool
+	rules    offset.Rules
+	at       *int64
+}
+
+func newResolve(a *App) *cobra.Command {
+	o := &resolveOptions{app: a}
+	c := &cobra.Command{
+		Use: "resolve TOPIC[:PARTITIONS]…", GroupID: "look",
+		Short: "Which offset a time or a word means on each partition",
+		Long: `Without a position: log start, last stable offset and log end of each partition. With one: the offset it means,
+the time of the record there where the broker tells it, and how it was found. It never writes.
+
+What has no answer says so: no-record-after (records, but none at or after the time), empty-partition,
+before-retention (the first record left; earlier ones may have expired). --if-none and --if-expired choose what is
+taken then. The end is read before the time is looked up, so a record that lands in between is found.
+
+--at-offset N asks the other way: the time of the record at N, or of the first one after it. --show N prints the N
+records before and after the offset on each partition.` + exitStatus(
+			"  3  refused: an offset is outside the log, or a policy says fail",
+			"  4  partly known: a partition could not be read",
+			"  5  no such topic or partition"),
+		Example: `  koffset resolve orders
+  koffset resolve orders payments:0,2-5 --to @-2h
+  koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
+  koffset resolve orders:0 --at-offset 1234 --show 3`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.settings(cmd)
+			if err != nil {
+				return err
+			}
+			if err := o.parse(cmd, args, a.clock(s)); err != nil {
+				return err
+			}
+			sess, err := a.connectWith(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer sess.close()
+			return o.run(cmd.Context(), sess)
+		},
+	}
+	f := c.Flags()
+	o.out.add(c)
+	o.pos.add(f)
+	o.pos.completions(c)
+	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
+	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
+	f.IntVar(&o.show, "show", 0, "print the `N` records before and after the offset")
+	return c
+}
+
+func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.Clock) error {
+	var err error
+	if o.format, err = o.out.format(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return usagef("koffset resolve TOPIC --to @-2h", "name a topic")
+	}
+	for _, arg := range args {
+		spec, err := offset.ParseTopicSpec(arg)
+		if err != nil {
+			return err
+		}
+		o.specs = append(o.specs, spec)
+	}
+	if o.position, o.chosen, err = o.pos.parse(cmd, clock); err != nil {
+		return err
+	}
+	iso, err := offset.ParseIsolation(o.isolation)
+	if err != nil {
+		return err
+	}
+	if o.rules, err = o.pos.rules(iso); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("at-offset") {
+		if o.chosen {
+			return usagef("give one of them", "--at-offset and a position were both given")
+		}
+		p, err := offset.ParseOffset(o.atOffset)
+		if err != nil {
+			return &fault{code: exitUsage, err: fmt.Errorf("--at-offset: %w", err), hint: hintOf(err)}
+		}
+		o.at, o.position, o.chosen = &p.N, p, true
+		if o.rules.OutOfRange == offset.OutOfRangeFail && !cmd.Flags().Changed("out-of-range") {
+			// A question about an offset outside the log has an answer: it is outside. It is a row, not a refusal.
+			o.rules.OutOfRange = offset.OutOfRangeSkip
+		}
+	}
+	if o.show < 0 || cmd.Flags().Changed("show") && o.show == 0 {
+		return usagef("", "--show %d: a number of records from 1 on", o.show)
+	}
+	if o.show > 0 && !o.chosen {
+		return usagef("add --to POSITION or --at-offset N", "--show needs to know where")
+	}
+	n := o.position.Needs()
+	if o.position.Kind != offset.OfGroup && n.Foreign {
+		return usagef("", "resolve cannot read %s here: it is a position for reset", o.position)
+	}
+	if n.Committed && !n.Foreign && o.group == "" {
+		return usagef("add --group GROUP", "%s is a group's commit, and no group was named", o.position)
+	}
+	return nil
+}
+
+func (o *resolveOptions) run(ctx context.Context, s *session) error {
+	o.app.echoInstants(o.position)
+	ctx, cancel := s.phase(ctx, "read the topics")
+	defer cancel()
+	facts, bad, err := o.gather(ctx, s)
+	if err != nil {
+		return cause(ctx, err)
+	}
+	rows, failed := o.resolve(facts)
+	if o.at != nil {
+		if err := o.readTimes(ctx, s, rows); err != nil {
+			return cause(ctx, err)
+		}
+	}
+	var around map[offset.Partition][]*kgo.Record
+	if o.show > 0 {
+		if around, err = o.readAround(ctx, s, rows); err != nil {
+			return cause(ctx, err)
+		}
+	}
+	var refused []error
+	for _, r := range rows {
+		if r.refusal != nil {
+			refused = append(refused, r.refusal)
+		}
+	}
+	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
+		return err
+	}
+	switch {
+	case bad > 0 && len(rows) == 0:
+		return quietly(exitNotFound)
+	case len(refused) > 0:
+		return o.refusals(refused)
+	case bad > 0 || failed > 0:
+		return quietly(exitPartial)
+	}
+	return nil
+}
+
+// refusals names the first few refusals; a topic of a thousand partitions would bury the reason otherwise.
+func (o *resolveOptions) refusals(errs []error) error {
+	shown := errs[:min(5, len(errs))]
+	if n := len(errs) - len(shown); n > 0 {
+		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
+	}
+	return &fault{code: exitRefused, err: errors.Join(shown...), hint: hintOf(errs[0])}
+}
+
+// gather reads the facts. bad counts topics and partitions that do not exist; they are named on stderr.
+func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts, int, error) {
+	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation}
+	if o.group != "" {
+		c, err := inspect.ReadCommitsOf(ctx, s.client, o.group)
+		if err != nil {
+			return nil, 0, fmt.Errorf("group %q: %w", o.group, err)
+		}
+		q.Commits = &c
+	}
+	if o.position.Kind == offset.OfGroup {
+		c, err := inspect.ReadCommitsOf(ctx, s.client, o.position.Ref)
+		if err != nil {
+			return nil, 0, fmt.Errorf("group %q: %w", o.position.Ref, err)
+		}
+		q.Foreign = map[offset.Partition]offset.Foreign{}
+		for _, t := range c.Topics {
+			for _, r := range t.Rows {
+				if m := r.Committed(); m != nil {
+					q.Foreign[offset.Partition{Topic: t.Topic, Partition: r.Partition}] = offset.Foreign{Committed: *m}
+				}
+			}
+		}
+	}
+	var names []string
+	for _, sp := range o.specs {
+		names = append(names, sp.Topic)
+	}
+	var err error
+	if q.Topics, err = inspect.ReadTopics(ctx, s.client, names); err != nil {
+		return nil, 0, err
+	}
+	bad := 0
+	seen := map[offset.Partition]bool{}
+	for _, sp := range o.specs {
+		t := q.Topics[sp.Topic]
+		if t.Err != nil {
+			bad++
+			o.failTopic(ctx, s, sp.Topic, t.Err)
+			continue
+		}
+		ns := sp.Partitions
+		if len(ns) == 0 {
+			ns = t.Numbers()
+		}
+		for _, n := range ns {
+			p := offset.Partition{Topic: sp.Topic, Partition: n}
+			if !t.Has(n) {
+				bad++
+				o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), ExitCode: exitNotFound})
+				continue
+			}
+			if !seen[p] {
+				seen[p] = true
+				q.Parts = append(q.Parts, p)
+			}
+		}
+	}
+	facts, err := inspect.Gather(ctx, s.client, q)
+	return facts, bad, err
+}
+
+func (o *resolveOptions) failTopic(ctx context.Context, s *session, name string, err error) {
+	f := render.Failure{Err: fmt.Errorf("topic %q: %w", name, err), ExitCode: exitNotFound, Hint: rightsHint(err)}
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		f.Err = fmt.Errorf("topic %q does not exist, or may not be described", name)
+		if all, err := inspect.ReadTopics(ctx, s.client, nil); err == nil {
+			if near := offset.Near(name, inspect.VisibleNames(all)); len(near) > 0 {
+				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
+			}
+		}
+	}
+	o.app.Streams.Fail(f)
+}

@@ -1,0 +1,41 @@
+package cmd
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/internal/render"
+)
+
+func newVersion(a *App) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use: "version", GroupID: "other", Short: "Print koffset's version", Args: noArgs,
+		Long: "Print koffset's version, the Go version it was built with and the platform.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := render.ParseFormat(out, render.Table, render.JSON)
+			if err != nil {
+				return err
+			}
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			if f == render.JSON {
+				w := render.NewWriter(a.Streams, f, render.Meta{Kind: "version", Extra: []render.Field{
+					render.F("version", render.String(a.Version)), render.F("go_version", render.String(runtime.Version())), render.F("platform", render.String(platform))}})
+				return w.Close(render.End{})
+			}
+			_, err = fmt.Fprintf(a.Streams.Out, "koffset %s (%s, %s)\n", a.Version, runtime.Version(), platform)
+			return err
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "table", "`FORMAT`: table, json")
+	return c
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef(fmt.Sprintf("see %s --help", cmd.CommandPath()), "%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+)
+
+// LagBasis says how a lag in time was found.
+type LagBasis string
+
+// The bases of a lag in time.
+const (
+	LagExact        LagBasis = "exact"        // from the time of the record itself
+	LagInterpolated LagBasis = "interpolated" // from when the log end was seen to pass the offset
+	LagAtLeast      LagBasis = "at-least"     // the log end had passed the offset before the first sample
+)
+
+// LagTime is a lag in time. D is meaningful where Known; Basis is empty where there is no lag.
+type LagTime struct {
+	D     time.Duration
+	Known bool
+	Basis LagBasis
+}
+
+// timelinePoints is how many points a Timeline keeps; a point is 16 bytes, one timeline a partition of a topic.
+const timelinePoints = 32
+
+// Timeline remembers when a log end was where. Recent points are kept as they come; of the older ones every second is
+// dropped when the room is used up, so that it reaches back ever further and is the coarser the older it is.
+type Timeline struct {
+	points []timePoint
+}
+
+type timePoint struct {
+	ms  int64
+	end int64
+}
+
+// Add records the log end at a moment. A log end that moved back (the topic was made anew, or truncated) makes what was
+// known void.
+func (t *Timeline) Add(at time.Time, end int64) {
+	n := len(t.points)
+	if n > 0 && end < t.points[n-1].end {
+		t.points, n = t.points[:0], 0
+	}
+	p := timePoint{at.UnixMilli(), end}
+	if n > 1 && t.points[n-1].end == end && t.points[n-2].end == end {
+		t.points[n-1] = p // nothing arrives: the two ends of the flat stretch are enough
+		return
+	}
+	if n == timelinePoints {
+		old, keep := t.points[:n-timelinePoints/4], 0
+		for i := range old {
+			if i%2 == 0 {
+				t.points[keep] = old[i]
+				keep++
+			}
+		}
+		keep += copy(t.points[keep:], t.points[n-timelinePoints/4:])
+		t.points = t.points[:keep]
+	}
+	if t.points == nil {
+		t.points = make([]timePoint, 0, timelinePoints)
+	}
+	t.points = append(t.points, p)
+}
+
+// Age is how long ago the record at an offset was written, seen from a moment: it was between the last look at which the
+// log end had not passed the offset and the first at which it had, and is taken to be where a constant rate puts it. An
+// offset at the log end, or past it, has no record yet.
+func (t *Timeline) Age(offset int64, now time.Time) LagTime {
+	n := len(t.points)
+	if n == 0 {
+		return LagTime{}
+	}
+	if offset >= t.points[n-1].end {
+		return LagTime{Known: true}
+	}
+	ms := now.UnixMilli()
+	// The first point whose end is past the offset: the record was there then.
+	i, _ := slices.BinarySearchFunc(t.points, offset, func(p timePoint, o int64) int {
+		if p.end > o {
+			return 1
+		}
+		return -1
+	})
+	if i == 0 {
+		return LagTime{D: time.Duration(max(0, ms-t.points[0].ms)) * time.Millisecond, Known: true, Basis: LagAtLeast}
+	}
+	a, b := t.points[i-1], t.points[i]
+	part := float64(offset-a.end) / float64(b.end-a.end)
+	at := a.ms + int64(part*float64(b.ms-a.ms))
+	return LagTime{D: time.Duration(max(0, ms-at)) * time.Millisecond, Known: true, Basis: LagInterpolated}
+}
