@@ -57,6 +57,7 @@ invalid-commit, unknown-topic, error.` + exitStatus(
   koffset inspect --topic orders
   koffset inspect --group-match 'prod-.*' --by topic
   koffset inspect --all-groups --by partition -o jsonl`,
+		ValidArgsFunction: a.completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err

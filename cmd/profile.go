@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/internal/conn"
@@ -93,6 +91,7 @@ func newProfileShow(a *App) *cobra.Command {
 		Use: "show [PROFILE]", Short: "Show the settings in force, each with its source",
 		Long: `Show the settings that a profile gives, each with the place it came from. --resolved shows every setting in force:
 flags, files, environment and built-in values too. Secrets are masked; no connection is opened.`,
+		ValidArgsFunction: a.completeProfiles,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("", "profile show takes one profile, got %d", len(args))
@@ -136,7 +135,8 @@ flags, files, environment and built-in values too. Secrets are masked; no connec
 func newProfileUse(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "use PROFILE", Short: "Make a profile the current one",
-		Long: "Make a profile the current one, by writing current_profile into the configuration file. Comments and order are kept.",
+		Long:              "Make a profile the current one, by writing current_profile into the configuration file. Comments and order are kept.",
+		ValidArgsFunction: a.completeProfiles,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("koffset profile list shows them", "profile use takes one profile, got %d", len(args))
@@ -152,17 +152,4 @@ func newProfileUse(a *App) *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// profileNames are the profiles, for completions.
-func profileNames(_ context.Context, in conn.Inputs) []string {
-	_, profiles, err := conn.ProfilesOf(in)
-	if err != nil {
-		return nil
-	}
-	names := make([]string, len(profiles))
-	for i, p := range profiles {
-		names[i] = p.Name
-	}
-	return names
 }

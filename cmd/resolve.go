@@ -54,6 +54,7 @@ records before and after the offset on each partition.` + exitStatus(
   koffset resolve orders payments:0,2-5 --to @-2h
   koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
   koffset resolve orders:0 --at-offset 1234 --show 3`,
+		ValidArgsFunction: a.completer().Topics(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.settings(cmd)
 			if err != nil {

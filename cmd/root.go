@@ -61,8 +61,10 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 	)
 	root.SetHelpCommandGroupID("other")
 	for _, c := range a.commands() {
+		a.completeFlags(c)
 		root.AddCommand(c)
 	}
+	a.completeGlobals(root)
 	return root
 }
 
