@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,6 +298,32 @@ func TestLiveGroupFollows(t *testing.T) {
 	if got := at(s.fakes[0].GroupInfo("analytics")); got != ordersEach-120 {
 		t.Errorf("analytics moved to %d", got)
 	}
+}
+
+func TestKIP848GroupIsDescribed(t *testing.T) {
+	ctx, s := start(t, Config{})
+	adm := kadm.NewClient(connect(t, s.Clusters[0]))
+	var asking sync.WaitGroup
+	for range 8 { // the sandbox answers by asking itself: several at once must not get stuck
+		asking.Go(func() {
+			groups, err := adm.DescribeConsumerGroups(ctx, "analytics", "crm-sync", "nobody")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			g := groups["analytics"]
+			if len(groups) != 3 || g.State != "Stable" || len(g.Members) != 1 || !errors.Is(groups["nobody"].Err, kerr.GroupIDNotFound) {
+				t.Errorf("%+v", groups)
+				return
+			}
+			for p := range int32(orderPartitions) {
+				if !g.Members[0].Assignment.Lookup("orders", p) {
+					t.Errorf("orders partition %d is not assigned: %+v", p, g.Members[0])
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
 
 func TestShareGroup(t *testing.T) {
