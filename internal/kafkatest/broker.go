@@ -226,7 +226,7 @@ func (k *Kafka) format(ctx context.Context, n *node) error {
 func (n *node) log() string { return filepath.Join(n.dir, "broker.log") }
 
 func (k *Kafka) launch(n *node) error {
-	cmd, err := java(k.jars, n.dir, []string{"-Xmx768m", "-Droot.level=INFO"}, "kafka.Kafka", n.props)
+	cmd, err := java(k.jars, n.dir, []string{"-Xmx1g", "-Droot.level=INFO"}, "kafka.Kafka", n.props)
 	if err != nil {
 		return err
 	}

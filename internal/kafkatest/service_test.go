@@ -4,6 +4,7 @@ package kafkatest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -114,4 +115,22 @@ func TestMirrorMaker(t *testing.T) {
 		t.Errorf("the log does not name the source connector:\n%s", m.Log(t))
 	}
 	m.Stop()
+}
+
+// A start that fails because the port is taken is told apart: it is the one that another try mends.
+func TestServiceOnATakenPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, err = startService(t.Context(), ServiceOptions{
+		Name: "redis", Program: "redis-server", Package: "redis-server", User: "redis",
+		Args:  func(*Service) []string { return []string{"--bind", "127.0.0.1", "--port", port} },
+		Ready: func(context.Context, *Service) error { return errors.New("not yet") },
+	})
+	if !errors.Is(err, errPortTaken) {
+		t.Errorf("error %v, want that the port is taken", err)
+	}
 }
