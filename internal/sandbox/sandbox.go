@@ -84,7 +84,8 @@ func (s *Sandbox) start(ctx, run context.Context, cfg Config, clusters int, now 
 		if err := s.listen([]string{"shop", "shop-dr"}[i], port); err != nil {
 			return err
 		}
-		if err := s.nameTopics(run, i); err != nil {
+		s.mendListGroups(i)
+		if err := s.mendDescribe(run, i); err != nil {
 			return err
 		}
 	}

@@ -326,6 +326,20 @@ func TestKIP848GroupIsDescribed(t *testing.T) {
 	asking.Wait()
 }
 
+func TestGroupsAreListedByType(t *testing.T) {
+	ctx, s := start(t, Config{})
+	adm := kadm.NewClient(connect(t, s.Clusters[0]))
+	for range 2 {
+		groups, err := adm.ListGroupsByType(ctx, []string{"Consumer", "SHARE"}) // Kafka's tools capitalise
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := groups.Groups(); !slices.Equal(got, []string{"analytics", "crm-sync", shareGroup}) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 func TestShareGroup(t *testing.T) {
 	ctx, s := start(t, Config{})
 	adm := kadm.NewClient(connect(t, s.Clusters[0]))

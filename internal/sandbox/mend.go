@@ -1,11 +1,11 @@
-// What kfake leaves out of its description of KIP-848 groups: the topics' names
-// beside their ids. Kafka's own tool throws on the empty name and kadm drops the
-// assignment, so the sandbox fills it in.
+// Two answers of kfake that differ from Kafka's so much that Kafka's own tools
+// stumble over them, put right.
 package sandbox
 
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,9 +15,26 @@ import (
 // so that it answers those of others only. No client can hold a group of that name.
 const passOn = "\x00sandbox"
 
-// nameTopics makes a cluster answer ConsumerGroupDescribe by asking itself and
+// mendListGroups lets the types that a list is limited to be written in any case,
+// as Kafka does. Its tools ask for "Classic" and "Consumer", kfake knows "classic"
+// and "consumer", and so `--list` and `--all-groups` showed nothing at all.
+func (s *Sandbox) mendListGroups(cluster int) {
+	fake := s.fakes[cluster]
+	fake.ControlKey(int16(kmsg.ListGroups), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		req := kreq.(*kmsg.ListGroupsRequest)
+		for i, t := range req.TypesFilter {
+			req.TypesFilter[i] = strings.ToLower(t)
+		}
+		return nil, nil, false // kfake answers, now knowing the words
+	})
+}
+
+// mendDescribe adds the names of topics to descriptions of KIP-848 groups, in
+// which kfake has their ids only: Kafka's tool throws on the empty name, and kadm
+// shows members that read nothing. The cluster answers by asking itself and
 // adding names to the answer. run ends what is still under way at Close.
-func (s *Sandbox) nameTopics(run context.Context, cluster int) error {
+func (s *Sandbox) mendDescribe(run context.Context, cluster int) error {
 	inner, err := s.client(cluster, true)
 	if err != nil {
 		return err
