@@ -31,6 +31,9 @@ const (
 	ReasonOutOfRange     Reason = "out-of-range"       // outside [log start, log end]
 	ReasonUnreadable     Reason = "unreadable"         // the partition could not be read
 	ReasonMarker         Reason = "marker"             // a word of another system instead of a number
+	ReasonRestored       Reason = "restored"           // what was there before the operation that is undone
+	ReasonDeleted        Reason = "deleted"            // the commit is removed
+	ReasonMoved          Reason = "moved"              // the group committed something else since
 )
 
 // None says that the reason stands for the absence of an answer: what was taken instead is in the target's Detail.

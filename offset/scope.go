@@ -39,7 +39,7 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 }
 
 // maxPartitionSet keeps 0-2147483647 from asking for gigabytes; the widest topics known have tens of thousands.
-const maxPartitionSet = 1_000_000
+const maxPartitionSet = 100_000
 
 // ParsePartitionSet reads 0,2-5 (both ends inclusive) into a sorted list. The error is a *SyntaxError.
 func ParsePartitionSet(s string) ([]int32, error) {
