@@ -1,0 +1,284 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// History turns snapshots, taken one after the other, into the windows that verdicts rest on. It holds about 350 bytes a
+// partition of a group and 850 a partition of a topic, however long it runs. It is used by one goroutine at a time.
+type History struct {
+	rules     Rules
+	looks     int // snapshots so far
+	times     [WindowSamples]time.Time
+	groups    map[string]*groupTrack
+	logs      map[string]*topicTrack
+	retention map[string]Retention
+	suspects  []Suspect
+	scratch   [WindowSamples]Sample
+}
+
+// NewHistory makes an empty history that judges by the rules.
+func NewHistory(r Rules) *History {
+	return &History{rules: r, groups: map[string]*groupTrack{}, logs: map[string]*topicTrack{}}
+}
+
+// groupTrack and topicTrack hold their partitions by number.
+type groupTrack struct {
+	seen   int
+	topics map[string][]partTrack
+}
+
+type topicTrack struct {
+	seen  int
+	parts []logTrack
+}
+
+// partTrack is one partition of one group: a ring of commits, one slot a look.
+type partTrack struct {
+	first, seen             int // the looks at which it was seen; seen 0 is never
+	commits                 [WindowSamples]int64
+	memory                  Memory
+	drainedAt, drainedUntil int64 // a fetch from the first found nothing up to the second
+	drained                 bool
+}
+
+// logTrack is one partition of a topic.
+type logTrack struct {
+	seen   int
+	ends   [WindowSamples]int64
+	line   Timeline
+	starts [4]timePoint // where the log start was seen to move to, and when
+	moves  int
+	start  int64
+}
+
+// slots that hold no number. A commit may be any number that a client stored, so these are at the end of the range.
+const (
+	slotUnread   = -1 << 63
+	slotNoCommit = -1<<63 + 1
+)
+
+// GroupPartition is one partition of one group.
+type GroupPartition struct {
+	Group string
+	offset.Partition
+}
+
+// Suspect is a partition that looks stalled or stopped. Before anybody is woken, a fetch can tell whether there is a
+// record at all: see History.Drained.
+type Suspect struct {
+	GroupPartition
+	Committed, End int64
+}
+
+// SetRetention tells what is known about the topics' retention.
+func (h *History) SetRetention(r map[string]Retention) { h.retention = r }
+
+// Suspects are the partitions that the last Observe found stalled or stopped, without those that were looked into.
+func (h *History) Suspects() []Suspect { return h.suspects }
+
+// Drained says that a fetch from the suspect's commit found no record before its end.
+func (h *History) Drained(s Suspect) {
+	if g := h.groups[s.Group]; g != nil {
+		if parts := g.topics[s.Topic]; int(s.Partition.Partition) < len(parts) {
+			p := &parts[s.Partition.Partition]
+			p.drained, p.drainedAt, p.drainedUntil = true, s.Committed, s.End
+		}
+	}
+}
+
+// Observe takes in a snapshot of a moment, and tells every row with its verdict, group by group. The pointers are valid
+// during the call only.
+func (h *History) Observe(at time.Time, s *Snapshot, each func(d *Description, r *Row, dg *Diagnosis)) {
+	h.looks++
+	slot := h.looks % WindowSamples
+	h.times[slot] = at
+	h.suspects = h.suspects[:0]
+	h.observeLogs(at, s, slot)
+	for i := range s.Groups {
+		d := &s.Groups[i]
+		g := h.groups[d.Name]
+		if g == nil {
+			g = &groupTrack{topics: map[string][]partTrack{}}
+			h.groups[d.Name] = g
+		}
+		g.seen = h.looks
+		readers := ReadersOf(*d)
+		if s.Commits(d.Name).Err != nil || s.Share[d.Name].Err != nil {
+			continue // what a member is assigned would look as if nothing were committed; the gap stays a gap
+		}
+		topic, parts := "", []partTrack(nil)
+		for r := range s.Rows(*d) {
+			if r.Topic != topic || parts == nil {
+				topic, parts = r.Topic, g.topics[r.Topic]
+			}
+			if n := int(r.Partition.Partition); n >= len(parts) {
+				// In one piece: growing by doubling would waste a quarter of what a large cluster needs.
+				parts = append(make([]partTrack, 0, max(n+1, len(s.Log[topic]))), parts...)
+				parts = parts[:cap(parts)]
+				g.topics[topic] = parts
+			}
+			dg := h.row(&parts[r.Partition.Partition], &r, s.Query.Isolation, readers, at, slot)
+			each(d, &r, &dg)
+		}
+	}
+	h.forget()
+}
+
+func (h *History) observeLogs(at time.Time, s *Snapshot, slot int) {
+	for topic, log := range s.Log {
+		t := h.logs[topic]
+		if t == nil {
+			t = &topicTrack{}
+			h.logs[topic] = t
+		}
+		t.seen = h.looks
+		if len(t.parts) < len(log) {
+			t.parts = append(make([]logTrack, 0, len(log)), t.parts...)[:len(log)]
+		}
+		for n := range log {
+			if log[n].Err != nil || log[n].known == 0 {
+				continue
+			}
+			b, p := &log[n].Bounds, &t.parts[n]
+			end := b.EndFor(s.Query.Isolation)
+			fill(&p.ends, p.seen, h.looks, slotUnread)
+			p.ends[slot] = end
+			p.line.Add(at, end)
+			if p.seen > 0 && b.Start > p.start {
+				p.starts[p.moves%len(p.starts)] = timePoint{at.UnixMilli(), b.Start}
+				p.moves++
+			} else if b.Start < p.start {
+				p.moves = 0
+			}
+			p.start, p.seen = b.Start, h.looks
+		}
+	}
+}
+
+// fill marks the looks at which something was not seen.
+func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
+	for i := max(seen+1, now-WindowSamples+1); i < now; i++ {
+		ring[i%WindowSamples] = with
+	}
+}
+
+func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Readers, at time.Time, slot int) Diagnosis {
+	if p.seen == 0 {
+		p.first = h.looks
+	}
+	fill(&p.commits, p.seen, h.looks, slotUnread)
+	p.seen = h.looks
+	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers}
+	value, ok := int64(slotUnread), r.Bounds != nil && r.Status != StatusError && r.Status != StatusUnknownTopic
+	switch {
+	case !ok:
+	case r.Committed != nil:
+		value = r.Committed.Offset
+	case r.ShareStart != nil:
+		value = *r.ShareStart
+	case !r.Unstable:
+		value = slotNoCommit
+	}
+	p.commits[slot] = value
+	now := Sample{At: at, Unread: true}
+	if ok {
+		now = sampleOf(at, value, r.Bounds.EndFor(iso))
+		if r.Lag != nil && r.ShareStart != nil {
+			now.End = value + *r.Lag // a share group's own count leaves out what is acknowledged already
+		}
+	}
+	p.memory.next(now)
+	w.Memory = p.memory
+	var l *logTrack
+	if t := h.logs[r.Topic]; t != nil && int(r.Partition.Partition) < len(t.parts) {
+		l = &t.parts[r.Partition.Partition]
+	}
+	w.Samples = h.window(p, l, now)
+	if !now.Unread && !now.NoCommit {
+		w.Drained = p.drained && p.drainedAt == value && now.End <= p.drainedUntil
+		ret := h.retention[r.Topic]
+		w.Retention = ret.Time
+		if l != nil {
+			w.Age = l.line.Age(max(value, r.Bounds.Start), at)
+			if ret.BySize {
+				w.StartRate = l.startRate()
+			}
+		}
+	}
+	d := Diagnose(w, h.rules)
+	if (d.Health == HealthStalled || d.Health == HealthStopped) && !(p.drained && p.drainedAt == value && p.drainedUntil == now.End) {
+		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, max(value, r.Bounds.Start), now.End})
+	}
+	return d
+}
+
+func sampleOf(at time.Time, value, end int64) Sample {
+	switch value {
+	case slotUnread:
+		return Sample{At: at, Unread: true}
+	case slotNoCommit:
+		return Sample{At: at, NoCommit: true, End: end}
+	}
+	return Sample{At: at, Committed: value, End: end}
+}
+
+// window lays the ring out, oldest first, in memory that the next call uses again.
+func (h *History) window(p *partTrack, l *logTrack, now Sample) []Sample {
+	first := max(p.first, h.looks-WindowSamples+1)
+	out := h.scratch[:0]
+	for i := first; i < h.looks; i++ {
+		k := i % WindowSamples
+		s := Sample{At: h.times[k], Unread: true}
+		if l != nil && l.ends[k] != slotUnread {
+			s = sampleOf(h.times[k], p.commits[k], l.ends[k])
+		}
+		out = append(out, s)
+	}
+	return append(out, now)
+}
+
+// startRate is how fast retention moves the log start, in offsets a second: between the first and the last of the moves
+// that are remembered. One move says nothing: a segment that held a day's records goes at once.
+func (l *logTrack) startRate() float64 {
+	n := len(l.starts)
+	if l.moves < 2 {
+		return 0
+	}
+	newest := l.starts[(l.moves-1)%n]
+	oldest := l.starts[max(0, l.moves-n)%n]
+	if newest.ms <= oldest.ms {
+		return 0
+	}
+	return float64(newest.end-oldest.end) / (float64(newest.ms-oldest.ms) / 1000)
+}
+
+// Window is the window of one partition, as of the last Observe; nil where it was not seen then.
+func (h *History) Window(p GroupPartition) []Sample {
+	g, t := h.groups[p.Group], h.logs[p.Topic]
+	if g == nil || t == nil || int(p.Partition.Partition) >= len(g.topics[p.Topic]) || int(p.Partition.Partition) >= len(t.parts) {
+		return nil
+	}
+	track, l := &g.topics[p.Topic][p.Partition.Partition], &t.parts[p.Partition.Partition]
+	if track.seen != h.looks || l.seen != h.looks {
+		return nil
+	}
+	k := h.looks % WindowSamples
+	return append([]Sample(nil), h.window(track, l, sampleOf(h.times[k], track.commits[k], l.ends[k]))...)
+}
+
+// forget drops what was not seen for a whole window.
+func (h *History) forget() {
+	for name, g := range h.groups {
+		if g.seen <= h.looks-WindowSamples {
+			delete(h.groups, name)
+		}
+	}
+	for name, t := range h.logs {
+		if t.seen <= h.looks-WindowSamples {
+			delete(h.logs, name)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// look makes a snapshot of groups that commit to topics of as many partitions as there are commits.
+func look(groups map[string]map[string][]int64, ends map[string][]offset.Bounds) *Snapshot {
+	s := &Snapshot{commits: map[string]Commits{}, Topics: map[string]Topic{}, Log: Log{}}
+	for topic, bs := range ends {
+		t := Topic{Name: topic}
+		for n, b := range bs {
+			t.Partitions = append(t.Partitions, TopicPartition{Number: int32(n)})
+			s.Log[topic] = append(s.Log[topic], PartitionLog{Bounds: b, known: knowStart | knowEnd | knowStable})
+		}
+		s.Topics[topic] = t
+	}
+	for g, topics := range groups {
+		c := Commits{Group: g}
+		for _, topic := range VisibleNames(s.Topics) {
+			tc := TopicCommits{Topic: topic}
+			for n, o := range topics[topic] {
+				if o != none {
+					tc.Rows = append(tc.Rows, CommitRow{Offset: o, Partition: int32(n), LeaderEpoch: -1})
+				}
+			}
+			if len(tc.Rows) > 0 {
+				c.Topics = append(c.Topics, tc)
+			}
+		}
+		s.commits[g] = c
+		s.Groups = append(s.Groups, Description{Group: Group{Name: g, Type: TypeClassic, State: "Empty"}, Application: AppOffsetsOnly})
+	}
+	return s
+}
+
+func full(end int64) offset.Bounds { return offset.Bounds{End: end, LastStable: end} }
+
+// verdicts observes and returns the verdict of every row.
+func verdicts(h *History, at time.Time, s *Snapshot) map[string]Diagnosis {
+	out := map[string]Diagnosis{}
+	h.Observe(at, s, func(_ *Description, r *Row, d *Diagnosis) {
+		out[fmt.Sprintf("%s/%s", r.Group, r.Partition)] = *d
+	})
+	return out
+}
+
+func TestHistory(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	at := func(i int) time.Time { return t0.Add(time.Duration(i) * 5 * time.Second) }
+	var got map[string]Diagnosis
+	for i := range 40 {
+		n := int64(i)
+		s := look(map[string]map[string][]int64{
+			"follows": {"orders": {n * 10, n * 10}},
+			"hangs":   {"orders": {n * 10, 0}},
+			"fresh":   {"orders": {0, none}},
+		}, map[string][]offset.Bounds{"orders": {full(n*10 + 5), full(n*10 + 5)}})
+		if i == 3 {
+			s.commits["follows"] = Commits{Group: "follows", Err: errors.New("no coordinator")}
+		}
+		got = verdicts(h, at(i), s)
+		if _, ok := got["follows/orders:0"]; ok == (i == 3) {
+			t.Fatalf("look %d: rows of a group that could not be read: %v", i, got)
+		}
+	}
+	for row, want := range map[string]Health{
+		"follows/orders:0": HealthOK, "follows/orders:1": HealthOK, "hangs/orders:0": HealthOK, "hangs/orders:1": HealthStalled,
+		"fresh/orders:0": HealthStalled, "fresh/orders:1": HealthNoCommit,
+	} {
+		if got[row].Health != want {
+			t.Errorf("%s is %s, want %s (%s)", row, got[row].Health, want, got[row].Why())
+		}
+	}
+	// The end passed offset 390 at the look before the last, half an interval after it.
+	if d := got["follows/orders:0"]; d.In != 2 || d.Out != 2 || d.LagTime.Basis != LagInterpolated || d.LagTime.D != 2500*time.Millisecond {
+		t.Errorf("numbers: %+v", d)
+	}
+	w := h.Window(GroupPartition{"hangs", offset.Partition{Topic: "orders", Partition: 1}})
+	if len(w) != WindowSamples || w[len(w)-1].End != 395 || w[0].At != at(16) || w[0].End != 165 {
+		t.Errorf("window of %d: %+v … %+v", len(w), w[0], w[len(w)-1])
+	}
+
+	// A fetch that finds nothing between commit and end clears the suspicion until the end moves.
+	suspects := h.Suspects()
+	if len(suspects) != 2 {
+		t.Fatalf("suspects %+v", suspects)
+	}
+	for _, s := range suspects {
+		h.Drained(s)
+	}
+	s := look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(395)}})
+	if got = verdicts(h, at(40), s); got["hangs/orders:1"].Health != HealthOK || len(h.Suspects()) != 0 {
+		t.Errorf("after the fetch: %+v, suspects %+v", got["hangs/orders:1"], h.Suspects())
+	}
+	s = look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(400)}})
+	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthStalled || len(h.Suspects()) != 1 {
+		t.Errorf("after the end moved: %+v", got["hangs/orders:1"])
+	}
+}
+
+func TestHistoryForgets(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	here := look(map[string]map[string][]int64{"a": {"x": {1}}, "b": {"y": {1}}}, map[string][]offset.Bounds{"x": {full(9)}, "y": {full(9)}})
+	verdicts(h, t0, here)
+	only := look(map[string]map[string][]int64{"a": {"x": {1}}}, map[string][]offset.Bounds{"x": {full(9)}})
+	for i := range WindowSamples - 1 {
+		verdicts(h, t0.Add(time.Duration(i+1)*time.Second), only)
+	}
+	if len(h.groups) != 2 || len(h.logs) != 2 {
+		t.Errorf("forgot too early: %d groups, %d topics", len(h.groups), len(h.logs))
+	}
+	verdicts(h, t0.Add(time.Minute), only)
+	if len(h.groups) != 1 || len(h.logs) != 1 {
+		t.Errorf("kept %d groups, %d topics", len(h.groups), len(h.logs))
+	}
+	// A group that comes back after a gap does not read old slots as samples.
+	verdicts(h, t0.Add(2*time.Minute), here)
+	if w := h.Window(GroupPartition{"b", offset.Partition{Topic: "y"}}); len(w) != 1 {
+		t.Errorf("window after the gap: %+v", w)
+	}
+}
+
+func TestHistoryLogStart(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	h.SetRetention(map[string]Retention{"x": {BySize: true}})
+	var got map[string]Diagnosis
+	for i := range 10 {
+		// Every five minutes retention takes 3,000 offsets; the commit stands 6,000 above where the start is at last.
+		s := look(map[string]map[string][]int64{"g": {"x": {33_000 + int64(i)}}},
+			map[string][]offset.Bounds{"x": {{Start: int64(i) * 3000, End: 100_000, LastStable: 100_000}}})
+		got = verdicts(h, t0.Add(time.Duration(i)*5*time.Minute), s)
+		if d := got["g/x:0"]; i == 1 && d.HasExpires {
+			t.Errorf("one move of the log start is a rate already: %+v", d)
+		}
+	}
+	if d := got["g/x:0"]; d.Health != HealthAboutToExpire || d.Expires.Round(time.Second) != 10*time.Minute+time.Second {
+		t.Errorf("%s in %s", d.Health, d.Expires)
+	}
+}
+
+func TestGroupHealth(t *testing.T) {
+	var g GroupHealth
+	if _, ok := g.ETA(); ok || g.Health != "" {
+		t.Error("a group without partitions has an ETA")
+	}
+	p := func(n int32) GroupPartition { return GroupPartition{"g", offset.Partition{Topic: "x", Partition: n}} }
+	g.Add(p(0), &Diagnosis{Health: HealthOK, HasLag: true, LagTime: LagTime{Known: true}})
+	if eta, ok := g.ETA(); !ok || eta != 0 {
+		t.Errorf("at the end: %s %v", eta, ok)
+	}
+	g.Add(p(1), &Diagnosis{Health: HealthCatchingUp, Lag: 10, HasLag: true, ETA: time.Minute, HasETA: true, LagTime: LagTime{D: time.Hour, Known: true}})
+	g.Add(p(2), &Diagnosis{Health: HealthOK, Lag: 5, HasLag: true, LagTime: LagTime{D: time.Second, Known: true}})
+	if eta, ok := g.ETA(); !ok || eta != time.Minute || g.Lag != 15 || g.Health != HealthCatchingUp || g.LagTime.D != time.Hour {
+		t.Errorf("catching up: %s %v %+v", eta, ok, g)
+	}
+	g.Add(p(3), &Diagnosis{Health: HealthStalled, Lag: 1, HasLag: true})
+	if _, ok := g.ETA(); ok || g.Health != HealthStalled || g.Of != p(3) || g.Count(HealthStalled) != 1 || g.Count(HealthOK) != 2 {
+		t.Errorf("with a stalled one: %+v", g)
+	}
+}
+
+// The memory that the type's comment promises: it decides whether an exporter fits into its container.
+func TestHistoryMemory(t *testing.T) {
+	const groups, parts = 200, 100
+	commits, ends := make([]int64, parts), make([]offset.Bounds, parts)
+	for i := range ends {
+		ends[i] = full(1000)
+	}
+	all := map[string]map[string][]int64{}
+	for i := range groups {
+		all[fmt.Sprint("group-", i)] = map[string][]int64{"x": commits}
+	}
+	s := look(all, map[string][]offset.Bounds{"x": ends})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	h := NewHistory(DefaultRules())
+	for i := range 3 {
+		h.Observe(t0.Add(time.Duration(i)*time.Second), s, func(*Description, *Row, *Diagnosis) {})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	per := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / (groups * parts)
+	if per > 400 {
+		t.Errorf("%d bytes a partition of a group", per)
+	}
+	runtime.KeepAlive(h)
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkObserve(b *testing.B) {
+	commits, ends := make([]int64, 100), make([]offset.Bounds, 100)
+	for i := range ends {
+		ends[i] = full(1000)
+	}
+	all := map[string]map[string][]int64{}
+	for i := range 1020 {
+		all[fmt.Sprint("group-", i)] = map[string][]int64{"x": commits}
+	}
+	s := look(all, map[string][]offset.Bounds{"x": ends})
+	h := NewHistory(DefaultRules())
+	at := t0
+	for b.Loop() {
+		at = at.Add(5 * time.Second)
+		h.Observe(at, s, func(*Description, *Row, *Diagnosis) {})
+	}
+}

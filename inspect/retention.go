@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Retention is what a topic's configuration says about the removal of old records.
+type Retention struct {
+	Time   time.Duration // retention.ms; zero: records do not expire by age, or it is not known
+	BySize bool          // retention.bytes is set, so that the log start moves with the traffic
+}
+
+// retentionChunk bounds the topics of one DescribeConfigs request.
+const retentionChunk = 1000
+
+// ReadRetention reads the retention of topics, in as few requests as it takes. A topic whose configuration may not be read
+// (it needs DESCRIBE_CONFIGS) is not in the result.
+func ReadRetention(ctx context.Context, cl *kgo.Client, topics []string) map[string]Retention {
+	out := make(map[string]Retention, len(topics))
+	for len(topics) > 0 {
+		n := min(len(topics), retentionChunk)
+		req := kmsg.NewPtrDescribeConfigsRequest()
+		for _, t := range topics[:n] {
+			r := kmsg.NewDescribeConfigsRequestResource()
+			r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t
+			r.ConfigNames = []string{"cleanup.policy", "retention.ms", "retention.bytes"}
+			req.Resources = append(req.Resources, r)
+		}
+		topics = topics[n:]
+		for _, s := range cl.RequestSharded(ctx, req) {
+			if s.Err != nil {
+				continue
+			}
+			for _, r := range s.Resp.(*kmsg.DescribeConfigsResponse).Resources {
+				if r.ErrorCode == 0 {
+					out[r.ResourceName] = retentionOf(r.Configs)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func retentionOf(configs []kmsg.DescribeConfigsResponseResourceConfig) Retention {
+	get := func(name string) string {
+		for _, c := range configs {
+			if c.Name == name && c.Value != nil {
+				return *c.Value
+			}
+		}
+		return ""
+	}
+	// Without "delete" nothing is removed by age or size; an unnamed policy is Kafka's default, delete.
+	if p := get("cleanup.policy"); p != "" && !strings.Contains(p, "delete") {
+		return Retention{}
+	}
+	var r Retention
+	if ms, err := strconv.ParseInt(get("retention.ms"), 10, 64); err == nil && ms >= 0 && ms < int64(1<<62/time.Millisecond) {
+		r.Time = time.Duration(ms) * time.Millisecond
+	}
+	if b, err := strconv.ParseInt(get("retention.bytes"), 10, 64); err == nil && b >= 0 {
+		r.BySize = true
+	}
+	return r
+}
