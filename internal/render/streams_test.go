@@ -151,22 +151,26 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen bytes.Buffer
 		s := &Streams{Out: &screen, Err: &screen, OutTTY: true, ErrTTY: true, Width: 40}
+		shown := func() string { // the drawing goroutine is between two ticks, not gone
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return screen.String()
+		}
 		p := s.Progress("reading groups")
 		p.Set(10, 2000)
 		time.Sleep(progressDelay - time.Millisecond) // the bubble's clock
-		synctest.Wait()
-		if screen.Len() != 0 {
+		if shown() != "" {
 			t.Errorf("shown too early: %q", screen.String())
 		}
 		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		if screen.String() != "\r\x1b[Kreading groups 10 / 2,000" {
+		if shown() != "\r\x1b[Kreading groups 10 / 2,000" {
 			t.Errorf("%q", screen.String())
 		}
 		s.Note("half way")
 		p.Add(1490)
 		time.Sleep(progressEvery)
-		synctest.Wait()
+		shown()
 		p.Stop()
 		p.Stop()
 		want := "\r\x1b[Kreading groups 10 / 2,000\r\x1b[Kkoffset: half way\n\r\x1b[Kreading groups 1,500 / 2,000\r\x1b[K"
