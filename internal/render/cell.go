@@ -1,3 +1,5 @@
+// Values of rows, and the styles they may have on a terminal.
+
 package render
 
 import (

@@ -1,3 +1,5 @@
+// csv and tsv.
+
 package render
 
 // header writes the keys, for csv and tsv.

@@ -1,5 +1,6 @@
 // The two encodings of a cell, JSON and text, written append-style without
 // reflection: an inspect of 102,000 partitions has over a million cells.
+
 package render
 
 import (

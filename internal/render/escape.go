@@ -2,6 +2,7 @@
 // metadata and record keys are chosen by others: written raw, an ESC can rewrite
 // the screen, a newline can forge a row, and a bidi override can make one name
 // look like another.
+
 package render
 
 import (

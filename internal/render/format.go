@@ -1,3 +1,5 @@
+// The forms that -o takes.
+
 package render
 
 import (

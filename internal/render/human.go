@@ -1,3 +1,5 @@
+// Numbers, sizes and times as sentences have them.
+
 package render
 
 import (

@@ -1,3 +1,5 @@
+// json and jsonl.
+
 package render
 
 // beginJSON opens the document at the first sheet and the sheet's array.

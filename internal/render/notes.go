@@ -1,4 +1,5 @@
 // What koffset says on stderr besides data.
+
 package render
 
 import (

@@ -1,5 +1,6 @@
 // The progress line: one line on stderr that is rewritten in place, for a person
 // who waits. Scripts and CI logs never see it.
+
 package render
 
 import (

@@ -1,5 +1,6 @@
 // Questions to the user. They are asked on stderr, so that stdout stays data, and
 // only of a person: without a terminal there is nobody who could say yes.
+
 package render
 
 import (

@@ -2,6 +2,7 @@
 // and the memory of all rows, so larger ones are laid out here with the same
 // look: the widths come from the first rows, the rest streams. A test holds the
 // two to the same bytes.
+
 package render
 
 import (

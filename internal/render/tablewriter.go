@@ -1,3 +1,5 @@
+// Small tables, by tablewriter.
+
 package render
 
 import (

@@ -1,3 +1,5 @@
+// The writer: what the formats share.
+
 package render
 
 import (

@@ -1,4 +1,5 @@
 // The sample groups: one for each state that a group can be found in.
+
 package sandbox
 
 import (

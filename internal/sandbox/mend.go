@@ -1,5 +1,6 @@
 // Two answers of kfake that differ from Kafka's so much that Kafka's own tools
 // stumble over them, put right.
+
 package sandbox
 
 import (

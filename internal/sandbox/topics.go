@@ -1,4 +1,5 @@
 // The sample topics and their records.
+
 package sandbox
 
 import (
