@@ -1,0 +1,190 @@
+package conn
+
+// Connect: one round trip before the work, and a diagnosis when it fails.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Connect makes a client and reaches the cluster with it, within ctx and
+// Settings.Timeout. extra options come after those of the settings and win.
+//
+// A cluster that cannot be reached is an *Error, settings that cannot be used
+// are a *ConfigError, and a ctx that was cancelled is its error.
+func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	opts, d, err := s.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := kgo.NewClient(append(opts, extra...)...)
+	if err != nil {
+		return nil, &ConfigError{Text: "the settings cannot be used", Err: err}
+	}
+	start := time.Now()
+	err = ping(ctx, cl)
+	if err == nil {
+		return cl, nil
+	}
+	cl.Close()
+	if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
+		return nil, cause
+	}
+	return nil, s.diagnose(ctx, d, err, time.Since(start))
+}
+
+// ping leaves a quarter of the time, and at most 3 s, for the questions that
+// explain a failure.
+func ping(ctx context.Context, cl *kgo.Client) error {
+	deadline, ok := ctx.Deadline()
+	if ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/4, 3*time.Second)))
+		defer cancel()
+	}
+	return cl.Ping(ctx)
+}
+
+// diagnose explains why no broker could be reached. The addresses are judged
+// one by one: the first that was connected to says most, since a mistake in
+// TLS or login is the same for all.
+func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time.Duration) error {
+	if _, ok := errors.AsType[*ConfigError](err); ok {
+		return err // a token file or an AWS profile that vanished
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var failed []*Error // addresses without a connection
+	for _, addr := range d.order {
+		a := d.last[addr]
+		hs, handshake := errors.AsType[*handshakeError](a.err)
+		switch {
+		case handshake && hs.silent():
+			return d.afterSilentHandshake(ctx, addr, hs, took)
+		case a.err != nil:
+			e := Classify(a.err)
+			if e == nil {
+				e = &Error{Kind: Unreachable, Err: a.err, Hint: "check the address and the network between"}
+			}
+			e.Addr = addr
+			if handshake {
+				return e // TLS says the same about every broker
+			}
+			failed = append(failed, e)
+		default:
+			return s.afterConnection(ctx, d, addr, a, err, took)
+		}
+	}
+	return together(failed, err)
+}
+
+// together makes one error of brokers that could all not be connected to.
+func together(failed []*Error, err error) error {
+	switch len(failed) {
+	case 0:
+		if e := Classify(err); e != nil {
+			return e
+		}
+		return &Error{Kind: Unreachable, Err: err}
+	case 1:
+		return failed[0]
+	}
+	var addrs, each []string
+	for _, e := range failed {
+		addrs = append(addrs, e.Addr)
+		each = append(each, e.Addr+" "+e.Err.Error())
+	}
+	return &Error{Kind: Unreachable, Err: fmt.Errorf("none of the %d brokers can be reached: %s", len(failed), joinSome(each, 5)),
+		Addr: "", Hint: failed[0].Hint}
+}
+
+// afterSilentHandshake is for a port that ended or stalled our TLS handshake.
+func (d *dialer) afterSilentHandshake(ctx context.Context, addr string, hs *handshakeError, took time.Duration) error {
+	if d.speaksPlainKafka(ctx, addr) {
+		return &Error{Kind: PlaintextExpected, Addr: addr, Err: errors.New("the port speaks plain Kafka, and koffset spoke TLS"),
+			Hint: "use the broker's TLS port, or set tls.enabled: false"}
+	}
+	if isDeadline(hs.err) {
+		return silent(addr, "accepted the connection and did not answer the TLS handshake", took)
+	}
+	return &Error{Kind: Unreachable, Addr: addr, Err: errors.New("the connection was closed during the TLS handshake"),
+		Hint: "check the port; something between here and the broker may be closing it"}
+}
+
+func silent(addr, what string, took time.Duration) *Error {
+	return &Error{Kind: Timeout, Addr: addr, Err: fmt.Errorf("it %s (waited %s)", what, took.Round(100*time.Millisecond)),
+		Hint: "check that the port is Kafka's; a broker that starts or hangs, or a proxy without its broker, look like this too"}
+}
+
+// afterConnection is for a broker that was connected to, with TLS if it is on,
+// and then did not answer as it should.
+func (s *Settings) afterConnection(ctx context.Context, d *dialer, addr string, a *attempt, err error, took time.Duration) error {
+	e := Classify(err)
+	sasl := s.text("sasl.mechanism")
+	if e != nil && e.Addr == "" {
+		e.Addr = addr
+	}
+	switch {
+	case e != nil && e.Kind == MechanismUnsupported:
+		return s.withOffers(e, d.askSASL(ctx, addr).offers)
+	case e != nil && e.Kind == Authentication && sasl != "":
+		if closed, ok := errors.AsType[*closedError](err); ok && closed.login {
+			return e
+		}
+		return e
+	case e != nil && e.Kind != Unreachable && e.Kind != Timeout:
+		return e
+	}
+	// The broker closed, or is silent.
+	if !a.answered.Load() && d.tls == nil && d.speaksTLS(ctx, addr) {
+		return tlsExpected(addr)
+	}
+	if sasl == "" {
+		if answer := d.askSASL(ctx, addr); len(answer.offers) > 0 {
+			return saslRequired(addr, answer.offers)
+		}
+	}
+	if isDeadline(err) {
+		what := "accepted the connection and did not answer"
+		if a.answered.Load() {
+			what = "answered at first and then no more"
+		}
+		return silent(addr, what, took)
+	}
+	if e != nil {
+		return e
+	}
+	if ke, ok := errors.AsType[*kerr.Error](err); ok {
+		return &Error{Kind: Unreachable, Addr: addr, Err: fmt.Errorf("the broker answered %s: %s", ke.Message, ke.Description)}
+	}
+	return &Error{Kind: NotKafka, Addr: addr, Err: fmt.Errorf("the answer is not Kafka's: %s", oneLine(err.Error())), Hint: "check the port"}
+}
+
+func saslRequired(addr string, offers []string) *Error {
+	return &Error{Kind: SASLRequired, Addr: addr, Err: fmt.Errorf("the broker wants a login; it offers %s", strings.Join(offers, ", ")),
+		Hint: "set sasl.mechanism to one of them, with sasl.user and a password"}
+}
+
+// withOffers says what the broker offers, and whether koffset can do any.
+func (s *Settings) withOffers(e *Error, offers []string) *Error {
+	mech := s.text("sasl.mechanism")
+	if len(offers) == 0 {
+		return &Error{Kind: SASLUnexpected, Addr: e.Addr, Err: fmt.Errorf("the broker does not take SASL %s, nor any other login on this port", mech),
+			Hint: "use the broker's SASL port, or remove sasl.mechanism (" + s.source("sasl.mechanism") + ")"}
+	}
+	e.Err = fmt.Errorf("the broker does not offer SASL %s; it offers %s", mech, strings.Join(offers, ", "))
+	e.Hint = "set sasl.mechanism (" + s.source("sasl.mechanism") + ") to one of them"
+	if !slices.ContainsFunc(offers, func(o string) bool { return slices.Contains(mechanisms(), o) }) {
+		e.Hint = "koffset knows " + strings.Join(mechanisms(), ", ")
+	}
+	return e
+}

@@ -1,0 +1,257 @@
+package conn
+
+// Load, and the settings it makes.
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Inputs are everything that decides the settings. Nothing else is consulted:
+// no global flag set, no process environment.
+type Inputs struct {
+	// Brokers are the values of --bootstrap-server/-b, each with one or more
+	// addresses separated by commas. BrokersSet says that the flag was given,
+	// so that -b "" is an error and not "none".
+	Brokers    []string
+	BrokersSet bool
+	// X are the values of -X, each key=value.
+	X []string
+	// Flags are other flags that were set and stand for a setting.
+	Flags []FlagValue
+	// CommandConfig is the file of --command-config.
+	CommandConfig    string
+	CommandConfigSet bool
+	// Profile is the value of --profile.
+	Profile    string
+	ProfileSet bool
+	// Config is the value of --config.
+	Config    string
+	ConfigSet bool
+	// Environ is the environment as os.Environ gives it.
+	Environ []string
+	// IgnoreEnv names KOFFSET_ variables that belong to others and get no
+	// warning here.
+	IgnoreEnv []string
+	// Dir is the working folder and Home the home folder, for relative paths
+	// and ~. Empty leaves such paths as they are.
+	Dir, Home string
+	// Version is koffset's version, sent to the broker in the client id.
+	Version string
+}
+
+// DefaultTimeout bounds each phase that talks to Kafka unless something else
+// was asked for.
+const DefaultTimeout = 30 * time.Second
+
+// Settings are the outcome of Load: every value, where it came from, and what
+// should be said about it.
+type Settings struct {
+	// Profile is the profile that lent its connection settings, or "". The
+	// current profile is not named here when -b or a file replaced it.
+	Profile string
+	// CurrentProfile is the profile that would be used without flags, or "".
+	CurrentProfile string
+	// ConfigPath is the configuration file, whether it exists or not; "" when
+	// no place for one is known.
+	ConfigPath string
+	// Brokers are the addresses to start from, host:port, each once. Empty
+	// when nothing says where the cluster is; Options then returns an error.
+	Brokers []string
+	// ClusterID is the id that the profile records, or "".
+	ClusterID string
+	ClientID  string
+	// Timeout bounds each phase that talks to Kafka.
+	Timeout time.Duration
+	// RequestTimeout bounds one request, beyond what the request itself allows.
+	RequestTimeout time.Duration
+	// StateDir is where the journal and the audit log are; "" when no place
+	// for it is known.
+	StateDir string
+	// Location is the time zone of times without one, and TZ its name.
+	Location *time.Location
+	TZ       string
+	// Consume is the consume: section of the configuration file, or nil.
+	Consume *yaml.Node
+	// Warnings are what the operator should be told before the work begins.
+	Warnings []Warning
+	// NetDial replaces the dialling of TCP, for tests and for clusters in the
+	// same process. Nil is a net.Dialer.
+	NetDial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	schema  *schema
+	values  map[string]Value
+	file    *configFile
+	guards  []guardLayer
+	version string
+	env     map[string]string
+	environ []string
+	paths   paths
+	printed printedSecrets
+}
+
+// Load reads the files that Inputs name and lays them over each other. It
+// opens no connection and runs no command. Errors are *ConfigError.
+func Load(in Inputs) (*Settings, error) {
+	r := &reader{schema: newSchema()}
+	env := environ(in.Environ)
+	p := newPaths(in, env)
+
+	flags, err := r.flagLayer(in)
+	if err != nil {
+		return nil, err
+	}
+	props := newLayer("")
+	if in.CommandConfigSet {
+		if props, err = r.readProperties(p.abs(in.CommandConfig), "flag --command-config"); err != nil {
+			return nil, err
+		}
+	}
+	envs, err := r.envLayer(env, in.IgnoreEnv)
+	if err != nil {
+		return nil, err
+	}
+	path, named, from, err := configPath(in, env, p)
+	if err != nil {
+		return nil, err
+	}
+	file, err := r.readConfig(path, named, from)
+	if err != nil {
+		return nil, err
+	}
+
+	s := &Settings{ConfigPath: path, CurrentProfile: file.current, Consume: file.consume,
+		schema: r.schema, file: file, version: in.Version,
+		env: env, environ: in.Environ, paths: p}
+	chosen, err := r.choose(in, env, file)
+	if err != nil {
+		return nil, err
+	}
+	layers := []*layer{flags, props}
+	profile := newLayer("")
+	if chosen.name != "" {
+		profile = file.profiles[chosen.name]
+		s.CurrentProfile = orElse(s.CurrentProfile, chosen.name)
+	}
+	switch {
+	case chosen.flag:
+		layers = append(layers, profile, envs)
+		s.Profile = chosen.name
+	default:
+		// Whoever says where the cluster is says how to get in. Without this
+		// -b, a Java file or KOFFSET_BROKERS would send the password of the
+		// current profile to a cluster that it is not for.
+		elsewhere := flags.values["brokers"].List != nil || props.values["brokers"].List != nil || envs.values["brokers"].List != nil
+		if elsewhere {
+			profile = r.schema.only(profile, func(k key) bool { return k.class != connection })
+		} else {
+			s.Profile = chosen.name
+		}
+		layers = append(layers, envs, profile)
+	}
+	layers = append(layers, file.defaults)
+	s.values = r.schema.merge(layers)
+	if err := s.fill(r, env); err != nil {
+		return nil, err
+	}
+	// profile is checked for guards under its whole self, and only when it is
+	// the one in use; the others are matched by cluster id after connecting.
+	if err := s.loadGuards(flags, props, envs, file); err != nil {
+		return nil, err
+	}
+	s.warnNoEffect(r, layers)
+	s.Warnings = r.warnings
+	return s, nil
+}
+
+// chosenProfile is which profile was asked for and whether by --profile.
+type chosenProfile struct {
+	name string
+	flag bool
+}
+
+func (r *reader) choose(in Inputs, env map[string]string, f *configFile) (chosenProfile, error) {
+	c := chosenProfile{name: f.current}
+	where := place(f.path, f.currLine)
+	switch {
+	case in.ProfileSet:
+		c, where = chosenProfile{name: in.Profile, flag: true}, "flag --profile"
+		if in.Profile == "" {
+			return c, &ConfigError{Where: where, Text: "the name is empty", Hint: "see koffset profile list"}
+		}
+	case env[envProfile] != "":
+		c, where = chosenProfile{name: env[envProfile]}, "environment "+envProfile
+	}
+	if c.name == "" {
+		return c, nil
+	}
+	if _, ok := f.profiles[c.name]; !ok {
+		return c, f.unknownProfile(c.name, where)
+	}
+	return c, nil
+}
+
+func (f *configFile) unknownProfile(name, where string) *ConfigError {
+	e := &ConfigError{Where: where, Text: fmt.Sprintf("there is no profile %q", name)}
+	switch {
+	case !f.exists && f.path == "":
+		e.Hint = "no configuration file is known: set --config"
+	case !f.exists:
+		e.Hint = "there is no configuration file at " + f.path
+	case len(f.order) == 0:
+		e.Hint = f.path + " has no profiles"
+	default:
+		e.Hint = orElse(hintNear(name, f.order), "profiles: "+joinSome(f.order, 8))
+	}
+	return e
+}
+
+// Value is a setting by its name, with its source; ok is false where nothing
+// sets it. Secrets are in it as they are: use Rows to show settings.
+func (s *Settings) Value(name string) (v Value, ok bool) {
+	v, ok = s.values[name]
+	return v, ok
+}
+
+func (s *Settings) text(name string) string { return s.values[name].Text }
+
+// source is where a setting came from, for messages.
+func (s *Settings) source(name string) string { return s.values[name].Source.String() }
+
+func (s *Settings) has(name string) bool {
+	v, ok := s.values[name]
+	return ok && (v.Text != "" || len(v.List) > 0)
+}
+
+// anyOf returns the first of the names that is set.
+func (s *Settings) anyOf(names ...string) (string, bool) {
+	for _, n := range names {
+		if s.has(n) {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// joinSome joins at most n items and says how many more there are.
+func joinSome(items []string, n int) string {
+	if len(items) > n {
+		return fmt.Sprintf("%s and %d more", joinSome(items[:n], n), len(items)-n)
+	}
+	out := ""
+	for i, it := range items {
+		if i > 0 {
+			out += ", "
+		}
+		out += it
+	}
+	return out
+}
