@@ -170,9 +170,12 @@ func encodeChunk(table *crc32.Table, old chunk, data []byte) []byte {
 // encodeExact compresses data to a snappy block of exactly n bytes, or returns nil. Snappy has many encodings of one
 // input: a literal may be split, and every split costs one byte more, so a block that came out shorter is stretched.
 func encodeExact(data []byte, n int) []byte {
-	b := s2.EncodeSnappyBest(nil, data)
+	b := s2.EncodeSnappy(nil, data)
 	if len(b) > n {
-		return nil
+		// Ten times slower, and not often needed.
+		if b = s2.EncodeSnappyBest(nil, data); len(b) > n {
+			return nil
+		}
 	}
 	_, head := binary.Uvarint(b)
 	out := append(make([]byte, 0, n), b[:head]...)

@@ -26,15 +26,16 @@ type MissingFileError struct {
 
 func (e *MissingFileError) Error() string {
 	name := path.Base(e.Path)
+	dir := e.Path[:max(strings.LastIndexByte(e.Path, '/'), 0)] // path.Dir would make s3:/ of s3://
 	switch {
 	case e.Scheme != "":
 		return fmt.Sprintf("state file %s is not on this machine: copy it to %s, or copy its directory and map %s to it",
-			e.Path, filepath.Join(e.dir, name), path.Dir(e.Path))
+			e.Path, filepath.Join(e.dir, name), dir)
 	case len(e.Tried) == 1:
 		return fmt.Sprintf("state file %s is missing (%s): it was not copied, or deleted by a job that restored the snapshot in claim mode", e.Path, e.Tried[0])
 	}
 	return fmt.Sprintf("state file %s is missing (tried %s): copy it to %s, or map %s to the directory it is in",
-		e.Path, strings.Join(e.Tried, ", "), filepath.Join(e.dir, name), path.Dir(e.Path))
+		e.Path, strings.Join(e.Tried, ", "), filepath.Join(e.dir, name), dir)
 }
 
 // Unwrap makes errors.Is(err, fs.ErrNotExist) hold.

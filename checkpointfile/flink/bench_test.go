@@ -1,0 +1,188 @@
+package flink
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// A large job's _metadata: by default 200 MB of 20,000 subtasks with keyed state and one Kafka source of 5,000 partitions.
+
+// writeLarge writes such a file and returns its size. keyed makes the handle of one subtask.
+func writeLarge(t testing.TB, path string, subtasks, partitions int, keyed func(i int) []byte) int64 {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	const operators, readers = 10, 50
+	w.Write(cat(i32(headerMagic), i32(6), i64(42), i32(0), i32(operators+1)))
+	src := encOp{name: "Source: orders", uid: "orders", id: 0xF0, parallelism: readers}
+	for i := range readers {
+		st := encState{name: readerStateName}
+		for p := i; p < partitions; p += readers {
+			st.elems = append(st.elems, element(0, kafkaPayload("a-topic-of-the-shop", p, int64(p)*1000, noOffset)))
+		}
+		src.subs = append(src.subs, encSub{index: i, op: stateHandle(plainV6, st)})
+	}
+	per := subtasks / operators
+	for o := range operators {
+		op := encOp{name: fmt.Sprintf("window %d", o), uid: fmt.Sprint("window-", o), id: byte(o), parallelism: per}
+		b := op.append(nil, 6)
+		w.Write(append(b[:len(b)-4], i32(per)...))
+		for i := range per {
+			w.Write(encSub{index: i, keyed: keyed(o*per + i)}.append(nil, 6))
+		}
+		if o == operators/2 {
+			w.Write(src.append(nil, 6))
+		}
+	}
+	w.Write(realProperties())
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+// inlineKeyed is 10 kB of key groups and inline state, as a heap backend with small state has.
+func inlineKeyed(int) []byte {
+	var groups [][]byte
+	for i := range 128 {
+		groups = append(groups, i64(int64(i)*70))
+	}
+	return code(12, i32(0), list(groups...), inline(make([]byte, 8900)), utf("3f1b5c3a-8d0e-4d2a-9d0e-0d9b0e6f7a11"))
+}
+
+// incrementalKeyed is 10 kB of handles on RocksDB's files: nothing in it can be skipped.
+func incrementalKeyed(i int) []byte {
+	var files [][]byte
+	for k := range 76 {
+		files = append(files, cat(utf(fmt.Sprintf("%06d.sst", k)), inFile(fmt.Sprintf(
+			"s3://bucket/flink/checkpoints/5a15acc057ea89cab90181945de82119/shared/%08x-8d0e-4d2a-9d0e-%012x", i, k), 1<<26)))
+	}
+	return code(11, i64(7), utf("3f1b5c3a-8d0e-4d2a-9d0e-0d9b0e6f7a11"), i32(0), i32(128), i64(5), relFile("meta", 100), list(files...), list(), utf("id"))
+}
+
+var shapes = []struct {
+	name  string
+	keyed func(int) []byte
+}{{"inline", inlineKeyed}, {"incremental", incrementalKeyed}}
+
+// BenchmarkOpen reads 200 MB from the page cache. alloc-MB is everything that was ever allocated, so more than was in
+// use at any time; result-MB is what the snapshot itself keeps.
+func BenchmarkOpen(b *testing.B) {
+	for _, shape := range shapes {
+		b.Run(shape.name, func(b *testing.B) {
+			runtime.GOMAXPROCS(1)
+			path := filepath.Join(b.TempDir(), MetadataName)
+			size := writeLarge(b, path, 20_000, 5_000, shape.keyed)
+			b.SetBytes(size)
+			var s *Snapshot
+			var all uint64
+			for b.Loop() {
+				all = allocated(func() {
+					var err error
+					if s, err = Open(path, Options{}); err != nil || len(s.Sources) != 1 || len(s.Sources[0].Partitions) != 5000 {
+						b.Fatal(err)
+					}
+				})
+			}
+			var with, without runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&with)
+			runtime.KeepAlive(s)
+			s = nil
+			runtime.GC()
+			runtime.ReadMemStats(&without)
+			b.ReportMetric(float64(all)/1e6, "alloc-MB")
+			b.ReportMetric(float64(with.HeapAlloc-without.HeapAlloc)/1e6, "result-MB")
+			b.ReportMetric(float64(size)/1e6, "file-MB")
+		})
+	}
+}
+
+// TestMemory holds what a file costs against its Kafka partitions, at a tenth of the benchmark's size.
+func TestMemory(t *testing.T) {
+	for _, shape := range shapes {
+		path := filepath.Join(t.TempDir(), MetadataName)
+		size := writeLarge(t, path, 2_000, 500, shape.keyed)
+		var s *Snapshot
+		var err error
+		got := allocated(func() { s, err = Open(path, Options{}) })
+		if err != nil || len(s.Sources) != 1 || len(s.Sources[0].Partitions) != 500 {
+			t.Fatalf("%v %v", s, err)
+		}
+		if got > 3<<20 {
+			t.Errorf("%s: %d bytes were allocated for a file of %d", shape.name, got, size)
+		}
+		for i, p := range s.Sources[0].Partitions {
+			if *p.Next != int64(i)*1000 {
+				t.Fatalf("partition %d at %d", i, *p.Next)
+			}
+		}
+	}
+}
+
+// BenchmarkRewrite moves all partitions of the 200 MB file, syncs, and reads the copy back.
+func BenchmarkRewrite(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "savepoint-abcdef-0")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	size := writeLarge(b, filepath.Join(dir, MetadataName), 20_000, 5_000, inlineKeyed)
+	b.SetBytes(size)
+	for b.Loop() {
+		s, err := Open(dir, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		rw, err := PlanRewrite(s, everyPartition(s))
+		if err != nil {
+			b.Fatal(err)
+		}
+		to := filepath.Join(b.TempDir(), "new")
+		if _, err := rw.Write(to, WriteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		os.RemoveAll(to)
+	}
+}
+
+// TestParseReadsOnce counts what the reader asks of the file: the pass reads each byte once, and only sources' states
+// are read a second time.
+func TestParseReadsOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), MetadataName)
+	size := writeLarge(t, path, 200, 50, incrementalKeyed)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{r: bytes.NewReader(data)}
+	if _, err := Parse(c, size, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c.n > size+size/4 {
+		t.Errorf("%d bytes were read of a file of %d", c.n, size)
+	}
+}
+
+type counting struct {
+	r *bytes.Reader
+	n int64
+}
+
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.r.ReadAt(p, off)
+	c.n += int64(n)
+	return n, err
+}
