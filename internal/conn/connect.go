@@ -61,27 +61,27 @@ func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time
 	if _, ok := errors.AsType[*ConfigError](err); ok {
 		return err // a token file or an AWS profile that vanished
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var failed []*Error // addresses without a connection
-	for _, addr := range d.order {
-		a := d.last[addr]
-		hs, handshake := errors.AsType[*handshakeError](a.err)
+	for _, o := range d.outcomes() {
+		hs, handshake := errors.AsType[*handshakeError](o.err)
 		switch {
-		case handshake && hs.silent():
-			return d.afterSilentHandshake(ctx, addr, hs, took)
-		case a.err != nil:
-			e := Classify(a.err)
+		case handshake && hs.silent(), o.err == nil && o.tcp && !o.ready:
+			return d.afterSilentHandshake(ctx, o.addr, hs, took)
+		case o.err == nil && !o.tcp:
+			failed = append(failed, &Error{Kind: Timeout, Addr: o.addr, Err: fmt.Errorf("no connection within %s", took.Round(100*time.Millisecond)),
+				Hint: "check the address; a firewall that drops packets looks like this"})
+		case o.err != nil:
+			e := Classify(o.err)
 			if e == nil {
-				e = &Error{Kind: Unreachable, Err: a.err, Hint: "check the address and the network between"}
+				e = &Error{Kind: Unreachable, Err: o.err, Hint: "check the address and the network between"}
 			}
-			e.Addr = addr
+			e.Addr = o.addr
 			if handshake {
 				return e // TLS says the same about every broker
 			}
 			failed = append(failed, e)
 		default:
-			return s.afterConnection(ctx, d, addr, a, err, took)
+			return s.afterConnection(ctx, d, o, err, took)
 		}
 	}
 	return together(failed, err)
@@ -113,7 +113,7 @@ func (d *dialer) afterSilentHandshake(ctx context.Context, addr string, hs *hand
 		return &Error{Kind: PlaintextExpected, Addr: addr, Err: errors.New("the port speaks plain Kafka, and koffset spoke TLS"),
 			Hint: "use the broker's TLS port, or set tls.enabled: false"}
 	}
-	if isDeadline(hs.err) {
+	if hs == nil || isDeadline(hs.err) {
 		return silent(addr, "accepted the connection and did not answer the TLS handshake", took)
 	}
 	return &Error{Kind: Unreachable, Addr: addr, Err: errors.New("the connection was closed during the TLS handshake"),
@@ -127,7 +127,8 @@ func silent(addr, what string, took time.Duration) *Error {
 
 // afterConnection is for a broker that was connected to, with TLS if it is on,
 // and then did not answer as it should.
-func (s *Settings) afterConnection(ctx context.Context, d *dialer, addr string, a *attempt, err error, took time.Duration) error {
+func (s *Settings) afterConnection(ctx context.Context, d *dialer, o outcome, err error, took time.Duration) error {
+	addr := o.addr
 	e := Classify(err)
 	sasl := s.text("sasl.mechanism")
 	if e != nil && e.Addr == "" {
@@ -136,16 +137,11 @@ func (s *Settings) afterConnection(ctx context.Context, d *dialer, addr string, 
 	switch {
 	case e != nil && e.Kind == MechanismUnsupported:
 		return s.withOffers(e, d.askSASL(ctx, addr).offers)
-	case e != nil && e.Kind == Authentication && sasl != "":
-		if closed, ok := errors.AsType[*closedError](err); ok && closed.login {
-			return e
-		}
-		return e
 	case e != nil && e.Kind != Unreachable && e.Kind != Timeout:
 		return e
 	}
 	// The broker closed, or is silent.
-	if !a.answered.Load() && d.tls == nil && d.speaksTLS(ctx, addr) {
+	if !o.answered && d.tls == nil && d.speaksTLS(ctx, addr) {
 		return tlsExpected(addr)
 	}
 	if sasl == "" {
@@ -155,7 +151,7 @@ func (s *Settings) afterConnection(ctx context.Context, d *dialer, addr string, 
 	}
 	if isDeadline(err) {
 		what := "accepted the connection and did not answer"
-		if a.answered.Load() {
+		if o.answered {
 			what = "answered at first and then no more"
 		}
 		return silent(addr, what, took)

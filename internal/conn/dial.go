@@ -38,9 +38,10 @@ type dialer struct {
 
 // attempt is how far the last connection to an address came.
 type attempt struct {
-	err       error // of the dialling, nil once connected
-	connected bool  // TCP, and TLS where it is on
-	answered  atomic.Bool
+	err      error // of the dialling, once it has failed; guarded by dialer.mu
+	tcp      atomic.Bool
+	ready    atomic.Bool // TCP, and TLS where it is on
+	answered atomic.Bool
 }
 
 func (s *Settings) newDialer(cfg *tls.Config) *dialer {
@@ -63,22 +64,43 @@ func (e *dialError) Unwrap() error { return e.err }
 
 // DialContext connects, with TLS where the settings say so.
 func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	// Noted before it begins: at a deadline the caller may look at the attempt
+	// before this returns.
 	a := &attempt{}
-	c, err := d.connect(ctx, network, addr, a)
-	if err != nil {
-		err = &dialError{addr: addr, seed: slices.Contains(d.seeds, addr), err: err}
-	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	a.err, a.connected = err, err == nil
 	if _, known := d.last[addr]; !known {
 		d.order = append(d.order, addr)
 	}
 	d.last[addr] = a
+	d.mu.Unlock()
+	c, err := d.connect(ctx, network, addr, a)
 	if err != nil {
+		err = &dialError{addr: addr, seed: slices.Contains(d.seeds, addr), err: err}
+		d.mu.Lock()
+		a.err = err
+		d.mu.Unlock()
 		return nil, err
 	}
 	return c, nil
+}
+
+// outcome is what became of the last attempt at an address.
+type outcome struct {
+	addr                 string
+	err                  error
+	tcp, ready, answered bool
+}
+
+// outcomes lists the addresses in the order in which they were first tried.
+func (d *dialer) outcomes() []outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]outcome, 0, len(d.order))
+	for _, addr := range d.order {
+		a := d.last[addr]
+		out = append(out, outcome{addr: addr, err: a.err, tcp: a.tcp.Load(), ready: a.ready.Load(), answered: a.answered.Load()})
+	}
+	return out
 }
 
 func (d *dialer) connect(ctx context.Context, network, addr string, a *attempt) (net.Conn, error) {
@@ -88,7 +110,9 @@ func (d *dialer) connect(ctx context.Context, network, addr string, a *attempt) 
 	if err != nil {
 		return nil, err
 	}
+	a.tcp.Store(true)
 	if d.tls == nil {
+		a.ready.Store(true)
 		return &watchedConn{Conn: raw, addr: addr, attempt: a, plain: true}, nil
 	}
 	cfg := d.tls
@@ -101,6 +125,7 @@ func (d *dialer) connect(ctx context.Context, network, addr string, a *attempt) 
 		raw.Close()
 		return nil, &handshakeError{err: err}
 	}
+	a.ready.Store(true)
 	return &watchedConn{Conn: c, addr: addr, attempt: a}, nil
 }
 

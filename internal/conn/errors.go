@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"strings"
 	"syscall"
 	"time"
@@ -250,10 +251,24 @@ func classifyTLS(err error) *Error {
 	if e, ok := errors.AsType[*tlsAnswerError](err); ok {
 		return tlsExpected(e.addr)
 	}
-	if a, ok := errors.AsType[tls.AlertError](err); ok {
+	if a, ok := remoteAlert(err); ok {
 		return alert(addr, a)
 	}
 	return nil
+}
+
+// remoteAlert finds the TLS alert that the other side sent. crypto/tls has an
+// exported type for alerts over QUIC only; over TCP it is an unexported number
+// inside a *net.OpError.
+func remoteAlert(err error) (tls.AlertError, bool) {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "remote error" {
+		return 0, false
+	}
+	if v := reflect.ValueOf(op.Err); v.Kind() == reflect.Uint8 {
+		return tls.AlertError(v.Uint()), true
+	}
+	return 0, false
 }
 
 func tlsExpected(addr string) *Error {
@@ -291,21 +306,23 @@ const (
 	alertCertificateUnknown  = 46
 	alertUnknownCA           = 48
 	alertAccessDenied        = 49
-	alertProtocolVersion     = 70
 	alertCertificateRequired = 116
 )
 
 func alert(addr string, a tls.AlertError) *Error {
 	switch uint8(a) {
 	case alertCertificateRequired, alertBadCertificate, alertHandshakeFailure:
-		return &Error{Kind: ClientCertificate, Addr: addr, Err: fmt.Errorf("the broker ended the TLS handshake (%s): it wants a certificate from the client, or another one", a),
+		return &Error{Kind: ClientCertificate, Addr: addr, Err: fmt.Errorf("the broker ended the TLS handshake (%s): it wants a certificate from the client, or another one", alertWords(a)),
 			Hint: "set tls.cert and tls.key"}
 	case alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired, alertCertificateUnknown, alertUnknownCA, alertAccessDenied:
-		return &Error{Kind: ClientCertificate, Addr: addr, Err: fmt.Errorf("the broker does not accept the client's certificate (%s)", a),
+		return &Error{Kind: ClientCertificate, Addr: addr, Err: fmt.Errorf("the broker does not accept the client's certificate (%s)", alertWords(a)),
 			Hint: "check tls.cert: the broker has to trust the authority that signed it"}
 	}
-	return &Error{Kind: Unreachable, Addr: addr, Err: fmt.Errorf("the TLS handshake failed: %s", a)}
+	return &Error{Kind: Unreachable, Addr: addr, Err: fmt.Errorf("the TLS handshake failed: %s", alertWords(a)),
+		Hint: "the broker's log says more"}
 }
+
+func alertWords(a tls.AlertError) string { return strings.TrimPrefix(a.Error(), "tls: ") }
 
 func certNames(c *x509.Certificate) string {
 	if c == nil {

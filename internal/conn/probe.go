@@ -32,7 +32,7 @@ func (d *dialer) speaksTLS(ctx context.Context, addr string) bool {
 		return true
 	}
 	// An alert is TLS as well: the server may want a certificate from us.
-	_, isAlert := errors.AsType[tls.AlertError](err)
+	_, isAlert := remoteAlert(err)
 	return isAlert
 }
 
