@@ -177,7 +177,7 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 	n := int(min(int64(len(p)), s.size-off))
 	clear(p[:n])
 	if off < int64(len(s.head)) {
-		copy(p, s.head[off:])
+		copy(p[:n], s.head[off:])
 	}
 	if n < len(p) {
 		return n, io.EOF
@@ -229,6 +229,11 @@ func TestLies(t *testing.T) {
 				t.Errorf("%s, %d bytes: %d bytes were allocated", name, size, got)
 			}
 		}
+	}
+	// The same reader with a file that tells the truth.
+	whole := encMeta(6, source(1, "t", 5))
+	if s, err := Parse(sparse{whole, int64(len(whole))}, int64(len(whole)), nil); err != nil || rows(s) != "t:0@5" {
+		t.Error(err)
 	}
 	// Lies inside an operator's own state, where the body is whole.
 	st := readerState("t", 1)

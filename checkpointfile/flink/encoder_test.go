@@ -13,7 +13,6 @@ import (
 
 // A small encoder of what no real snapshot at hand holds: other versions, other codes, other sizes.
 
-func u16(v int) []byte   { return binary.BigEndian.AppendUint16(nil, uint16(v)) }
 func i32(v int) []byte   { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 func i64(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 func utf(s string) []byte {

@@ -17,10 +17,9 @@ type known struct {
 }
 
 type enumState struct {
-	kind     Kind
-	version  int32
-	complete bool // the first discovery had finished
-	parts    []known
+	kind    Kind
+	version int32
+	parts   []known
 }
 
 // errEnumVersion says that the layout is one that is not known: the readers' state is right without it.
@@ -110,13 +109,12 @@ func (p *enumParser) kafka(st *enumState) {
 		for n := c.count(6, "partitions"); n > 0 && c.err == nil; n-- {
 			p.partition(st)
 		}
-		st.complete = true
 	case 2:
 		for n := c.count(10, "partitions"); n > 0 && c.err == nil; n-- {
 			p.partition(st)
 			p.status(st)
 		}
-		st.complete = c.flag("the end of the first discovery")
+		c.flag("the end of the first discovery")
 	case 3:
 		n := c.count(8, "partitions")
 		splitVersion := c.i32()
@@ -124,7 +122,7 @@ func (p *enumParser) kafka(st *enumState) {
 			p.withSplit(st, splitVersion)
 			p.status(st)
 		}
-		st.complete = c.flag("the end of the first discovery")
+		c.flag("the end of the first discovery")
 	default:
 		c.fail(fmt.Errorf("%w: %d, and 0 to 3 are known", errEnumVersion, st.version))
 	}

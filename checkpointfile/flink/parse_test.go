@@ -489,3 +489,18 @@ func TestOperatorIDOf(t *testing.T) {
 		}
 	}
 }
+
+func TestSourceByUID(t *testing.T) {
+	b := encMeta(5, encOp{id: 1, uid: "mine", subs: source(1, "t", 5).subs})
+	s := mustParse(t, b, nil)
+	if s.SourceByUID("mine") == nil || s.SourceByUID("yours") != nil || s.SourceByUID("") != nil || s.SourceByID(strings.Repeat("01", 16)) == nil {
+		t.Error("by the stored uid")
+	}
+	old, err := Open("testdata/f120-hashmap/savepoints/savepoint-67840d-0dca80cd26b7", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src := old.SourceByUID("orders-source"); src == nil || src.Partitions[0].Topic != "orders" {
+		t.Error("by the hash")
+	}
+}

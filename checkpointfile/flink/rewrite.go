@@ -53,7 +53,7 @@ type Rewrite struct {
 	files    map[string][]edit // of relative state files
 	relative []string          // state files that the copy takes along
 	siblings []string          // files beside _metadata that it names by absolute path: taken along too
-	replaced []extent          // operator handles that the edits replace as a whole
+	replaced []extent          // operator handles that the edits replace as a whole, sorted
 }
 
 type extent struct{ start, end int64 }
@@ -282,7 +282,9 @@ func (rw *Rewrite) inventory(f *os.File, lengthened map[string]bool) error {
 }
 
 func (rw *Rewrite) isReplaced(pos int64) bool {
-	return slices.ContainsFunc(rw.replaced, func(e extent) bool { return pos >= e.start && pos < e.end })
+	// Asked for every file of a snapshot that may name a million.
+	i, found := slices.BinarySearchFunc(rw.replaced, pos, func(e extent, pos int64) int { return cmp.Compare(e.start, pos) })
+	return found || i > 0 && pos < rw.replaced[i-1].end
 }
 
 // String says what a row changes, in one line.

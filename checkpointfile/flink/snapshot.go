@@ -263,6 +263,27 @@ func parse(r io.ReaderAt, size int64, file, dir string, open OpenFunc) (*Snapsho
 	return s, nil
 }
 
+// SourceByID returns the source with an operator id of 32 hex digits, or nil.
+func (s *Snapshot) SourceByID(id string) *Source {
+	for i := range s.Sources {
+		if strings.EqualFold(s.Sources[i].OperatorID, id) {
+			return &s.Sources[i]
+		}
+	}
+	return nil
+}
+
+// SourceByUID returns the source that the job gave this uid, or nil: by the uid in the snapshot, which Flink 2.0 and
+// later write, or by the operator id that a uid becomes.
+func (s *Snapshot) SourceByUID(uid string) *Source {
+	for i := range s.Sources {
+		if uid != "" && s.Sources[i].UID == uid {
+			return &s.Sources[i]
+		}
+	}
+	return s.SourceByID(OperatorIDOf(uid))
+}
+
 func (s *Snapshot) warn(w Warning) { s.Warnings = append(s.Warnings, w) }
 
 // identify fills in what the snapshot is, from its properties and, before Flink 1.16, from its directory's name.

@@ -111,7 +111,7 @@ func (b *builder) read(op *operator, rd *reading) error {
 			err = b.elems.each(ref, r, start, end, func(data []byte, p place) (int, error) {
 				return b.element(rd, ref, name, start, data, p)
 			})
-			if err != nil && r != b.r {
+			if err != nil && ref.stream.code != streamInline {
 				err = fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -143,7 +143,7 @@ func (b *builder) stream(ref *stateRef) (r io.ReaderAt, name string, start, end 
 	if err := b.elems.meta.err; err != nil {
 		return nil, "", 0, 0, err
 	}
-	if b.held == nil || b.heldPath != path {
+	if b.held == nil || b.heldPath != path || h.code == streamRelative {
 		b.release()
 		f, err := b.open(path, h.code == streamRelative)
 		if err != nil {
