@@ -1,0 +1,428 @@
+package reset
+
+// Executing a plan: check again, put the before-image on disk, write, read back, compare.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/offset"
+)
+
+// Outcome is what became of one row.
+type Outcome string
+
+// The outcomes. Their text is stable: it is JSON's result.
+const (
+	OutcomePlanned     Outcome = "planned"     // a dry run
+	OutcomeChanged     Outcome = "changed"     // written, read back, and found as planned
+	OutcomeUnchanged   Outcome = "unchanged"   // it stood there already
+	OutcomeLeft        Outcome = "left"        // a policy leaves it alone
+	OutcomeRefused     Outcome = "refused"     // no target, or its group does not fit any more; nothing was sent
+	OutcomeFailed      Outcome = "failed"      // the broker refused it, or it was never sent; the old value stands
+	OutcomeUnverified  Outcome = "unverified"  // the broker said yes, and reading back failed
+	OutcomeDiffers     Outcome = "differs"     // the broker said yes, and something else is stored
+	OutcomeOverwritten Outcome = "overwritten" // it was as planned, and somebody moved it while it was watched
+	OutcomeUnknown     Outcome = "unknown"     // sent, and no answer
+)
+
+// Row is one row of a plan and what became of it.
+type Row struct {
+	Change
+	Outcome Outcome
+	Err     error
+	// Now is what was read back; nil where nothing is stored or it was not read, see Read.
+	Now  *Commit
+	Read bool
+}
+
+// Result is what became of a plan.
+type Result struct {
+	Rows []Row // in the plan's order
+	// Failed are the groups that do not fit any more, were in use, or could not be read: nothing of them was sent.
+	Failed []*GroupError
+	// UndoID is the journal's id; empty where nothing was to be written.
+	UndoID  string
+	Journal string // the journal file
+	// JournalErr is that the journal's last lines could not be written: the before-image is safe, the outcomes are not in it.
+	JournalErr error
+}
+
+// Count is how many rows have one of the outcomes.
+func (r *Result) Count(outcomes ...Outcome) int {
+	n := 0
+	for _, row := range r.Rows {
+		if slices.Contains(outcomes, row.Outcome) {
+			n++
+		}
+	}
+	return n
+}
+
+// Bad is how many rows should have changed and did not, or are not known to have.
+func (r *Result) Bad() int {
+	return r.Count(OutcomeRefused, OutcomeFailed, OutcomeUnverified, OutcomeDiffers, OutcomeOverwritten, OutcomeUnknown)
+}
+
+// Options say how a plan is applied.
+type Options struct {
+	Allowed Allowed
+	// Whole refuses the plan where one group does not fit any more; without it the other groups go on.
+	Whole bool
+	// StateDir is where the journal goes.
+	StateDir string
+	// Operation says who does it: Command, User, Host, Profile, Brokers. The rest is filled in.
+	Operation checkpointfile.Operation
+	Version   string // of koffset
+	Clock     func() time.Time
+	// Phase bounds one stretch of talk with Kafka; nil sets no bound. what names it in an error.
+	Phase func(ctx context.Context, what string) (context.Context, context.CancelFunc)
+	// Settle is how long the values are watched for an overwrite after they were read back.
+	Settle time.Duration
+	// Progress is told how many rows were sent so far; nil is fine. It is called from several goroutines.
+	Progress func(rows int)
+}
+
+// JournalError is that the before-image could not be put on disk. Nothing was sent.
+type JournalError struct{ Err error }
+
+func (e *JournalError) Error() string {
+	return fmt.Sprintf("the undo journal cannot be written, so nothing was changed: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *JournalError) Unwrap() error { return e.Err }
+
+// RefusedError is a plan with rows that have no target: it cannot be applied.
+type RefusedError struct{ Rows int }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%d rows of the plan have no target, so nothing was changed", e.Rows)
+}
+
+// graceAfterSend is what a timeout or an interruption leaves for reading back, once something was sent.
+const graceAfterSend = 5 * time.Second
+
+// Apply executes a plan. It reads the facts again and holds the plan to them; writes the before-image and syncs it; sends
+// the commits, each group's in requests of a bounded size; reads back what is stored and compares. A group that does not
+// fit any more is in Result.Failed, and the others go on unless Options.Whole says otherwise.
+//
+// The errors: *RefusedError, *DriftError (with Whole, or where no group fits), *JournalError: nothing was changed. A context
+// that ends before anything was sent is returned as it is; later, the rows tell.
+func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, error) {
+	if n := Summarize(p).Refused; n > 0 {
+		return nil, &RefusedError{Rows: n}
+	}
+	if o.Phase == nil {
+		o.Phase = func(ctx context.Context, _ string) (context.Context, context.CancelFunc) {
+			return context.WithCancel(ctx)
+		}
+	}
+	checked, err := recheck(ctx, cl, p, o)
+	if err != nil {
+		return nil, err
+	}
+	a := &applier{cl: cl, o: o, plan: p, res: &Result{}}
+	if err := a.prepare(checked); err != nil {
+		return nil, err
+	}
+	if len(a.todo) == 0 && len(a.remove) == 0 {
+		return a.res, nil
+	}
+	if err := a.openJournal(); err != nil {
+		return nil, err
+	}
+	a.send(ctx)
+	a.verify(ctx)
+	a.settle(ctx)
+	a.closeJournal()
+	return a.res, nil
+}
+
+func recheck(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Checked, error) {
+	ctx, cancel := o.Phase(ctx, "check the plan against the cluster")
+	defer cancel()
+	facts, err := Refresh(ctx, cl, p)
+	if err != nil {
+		return nil, err
+	}
+	c := Check(p, facts, o.Allowed)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err // what looks like drift may only be unread
+	}
+	return c, nil
+}
+
+type applier struct {
+	cl   *kgo.Client
+	o    Options
+	plan *Plan
+	res  *Result
+
+	mu      sync.Mutex
+	todo    map[string][]int // group -> its rows to write, by index
+	remove  map[string]bool  // groups to delete as a whole
+	types   map[string]string
+	journal *checkpointfile.Journal
+	at      map[int]int // row -> its index in the journal
+}
+
+// prepare sorts out what is to be written, and what is refused.
+func (a *applier) prepare(c *Checked) error {
+	var whole []Drift
+	failed := map[string]bool{}
+	for _, pg := range a.plan.Groups {
+		drifts := c.Of(pg.Name)
+		if len(drifts) == 0 {
+			continue
+		}
+		failed[pg.Name] = true
+		a.res.Failed = append(a.res.Failed, &GroupError{Group: pg.Name, Err: &DriftError{Drifts: drifts}})
+	}
+	if len(failed) > 0 && (a.o.Whole || len(failed) == len(a.plan.Groups)) {
+		for _, d := range c.Drifts {
+			if d.Key == nil || !c.active(d.Group) {
+				whole = append(whole, d)
+			}
+		}
+		return &DriftError{Drifts: whole}
+	}
+	a.todo, a.remove, a.types, a.at = map[string][]int{}, map[string]bool{}, map[string]string{}, map[int]int{}
+	for _, pg := range a.plan.Groups {
+		a.types[pg.Name] = pg.Type
+		if pg.Delete && !failed[pg.Name] {
+			a.remove[pg.Name] = true
+		}
+	}
+	for i, row := range c.Rows {
+		r := Row{Change: row}
+		switch {
+		case failed[row.Group] && row.Changes():
+			r.Outcome = OutcomeRefused
+			for _, g := range a.res.Failed {
+				if g.Group == row.Group {
+					r.Err = g.Err
+				}
+			}
+		case row.Action == checkpointfile.ActionLeave:
+			r.Outcome = OutcomeLeft
+		case !row.Changes():
+			r.Outcome = OutcomeUnchanged
+		default:
+			r.Outcome = OutcomeUnknown
+			a.todo[row.Group] = append(a.todo[row.Group], i)
+		}
+		a.res.Rows = append(a.res.Rows, r)
+	}
+	return nil
+}
+
+// active says that a group's drift is that it is in use, which every other drift of it follows from.
+func (c *Checked) active(group string) bool {
+	for _, d := range c.Drifts {
+		if d.Group == group && d.Kind == DriftActive {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *applier) openJournal() error {
+	op := a.o.Operation
+	op.Verb, op.PlanDigest, op.Undoes = a.plan.Verb, a.plan.Digest, a.plan.Undoes
+	for _, g := range a.plan.Groups {
+		if len(a.todo[g.Name]) > 0 || a.remove[g.Name] {
+			op.Groups = append(op.Groups, g)
+		}
+	}
+	for i, r := range a.res.Rows {
+		if r.Outcome == OutcomeUnknown {
+			a.at[i] = len(op.Changes)
+			op.Changes = append(op.Changes, r.Change)
+		}
+	}
+	j, err := checkpointfile.CreateJournal(a.o.StateDir, checkpointfile.Header{Version: a.o.Version, ClusterID: a.plan.ClusterID}, &op, a.o.Clock)
+	if err != nil {
+		return &JournalError{Err: err}
+	}
+	a.journal = j
+	a.res.UndoID, a.res.Journal = j.ID, j.Path
+	return nil
+}
+
+// set records what became of rows, here and in the journal.
+func (a *applier) set(o Outcome, err error, rows ...int) {
+	if len(rows) == 0 {
+		return
+	}
+	state := map[Outcome]checkpointfile.RowState{
+		OutcomeChanged: checkpointfile.StateVerified, OutcomeUnverified: checkpointfile.StateCommitted, OutcomeFailed: checkpointfile.StateFailed,
+		OutcomeDiffers: checkpointfile.StateDiffers, OutcomeOverwritten: checkpointfile.StateDiffers, OutcomeUnknown: checkpointfile.StateUnknown,
+	}[o]
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	in := make([]int, 0, len(rows))
+	a.mu.Lock()
+	for _, i := range rows {
+		a.res.Rows[i].Outcome, a.res.Rows[i].Err = o, err
+		in = append(in, a.at[i])
+	}
+	a.mu.Unlock()
+	a.journal.Note(state, why, in...)
+}
+
+// send writes every group, several at once.
+func (a *applier) send(ctx context.Context) {
+	ctx, cancel := a.o.Phase(ctx, "write the offsets")
+	defer cancel()
+	groups := make([]string, 0, len(a.plan.Groups))
+	for _, g := range a.plan.Groups {
+		if len(a.todo[g.Name]) > 0 || a.remove[g.Name] {
+			groups = append(groups, g.Name)
+		}
+	}
+	sendGroups(ctx, a, groups)
+}
+
+// verify reads back every row that was sent, also those whose request had no answer. It goes on for a while after the
+// context has ended: what became of a commit that was sent must not stay unknown for want of a moment.
+func (a *applier) verify(ctx context.Context) {
+	ctx, cancel := a.grace(ctx)
+	defer cancel()
+	ctx, stop := a.o.Phase(ctx, "read the offsets back")
+	defer stop()
+	sent := a.rowsWith(OutcomeUnverified, OutcomeUnknown)
+	stored, errs := a.readBack(ctx, sent)
+	var good []int
+	for _, i := range sent {
+		row := &a.res.Rows[i]
+		if err := errs[row.Group]; err != nil {
+			why := fmt.Errorf("not read back: %w", err)
+			if row.Outcome == OutcomeUnknown {
+				why = errors.Join(row.Err, why)
+			}
+			a.set(row.Outcome, why, i)
+			continue
+		}
+		row.Now, row.Read = stored[row.Key()], true
+		switch {
+		case arrived(row.Change, row.Now):
+			good = append(good, i)
+		case row.Outcome == OutcomeUnverified:
+			a.set(OutcomeDiffers, fmt.Errorf("the broker said yes, and %s is stored", show(row.Now)), i)
+		default:
+			a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
+		}
+	}
+	a.set(OutcomeChanged, nil, good...)
+}
+
+// arrived says that what is stored is what the row wanted. The epoch is not compared: brokers before 2.1 keep none.
+func arrived(c Change, now *Commit) bool {
+	if c.Action == checkpointfile.ActionDelete {
+		return now == nil
+	}
+	return now != nil && now.Offset == c.To.Offset && now.Metadata == c.To.Metadata
+}
+
+// settle watches for a while whether somebody overwrites what was written: an application that assigns its partitions
+// itself has no members that could be seen.
+func (a *applier) settle(ctx context.Context) {
+	rows := a.rowsWith(OutcomeChanged)
+	if a.o.Settle <= 0 || len(rows) == 0 {
+		return
+	}
+	over := time.NewTimer(a.o.Settle)
+	defer over.Stop()
+	tick := time.NewTicker(max(min(a.o.Settle/4, time.Second), 50*time.Millisecond))
+	defer tick.Stop()
+	for {
+		last := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-over.C:
+			last = true
+		case <-tick.C:
+		}
+		rows = a.watch(ctx, rows)
+		if last || len(rows) == 0 {
+			return
+		}
+	}
+}
+
+// watch reads the rows once more and returns those that still stand.
+func (a *applier) watch(ctx context.Context, rows []int) []int {
+	ctx, cancel := a.o.Phase(ctx, "watch the offsets")
+	defer cancel()
+	stored, errs := a.readBack(ctx, rows)
+	var still []int
+	for _, i := range rows {
+		row := &a.res.Rows[i]
+		if errs[row.Group] != nil {
+			still = append(still, i)
+			continue
+		}
+		now := stored[row.Key()]
+		if arrived(row.Change, now) {
+			still = append(still, i)
+			continue
+		}
+		row.Now = now
+		a.set(OutcomeOverwritten, fmt.Errorf("overwritten: %s -> %s", show(row.To), show(now)), i)
+	}
+	return still
+}
+
+func (a *applier) rowsWith(outcomes ...Outcome) []int {
+	var out []int
+	for i, r := range a.res.Rows {
+		if slices.Contains(outcomes, r.Outcome) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// grace is a context that outlives ctx by graceAfterSend.
+func (a *applier) grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(graceAfterSend, func() { cancel(context.Cause(ctx)) })
+		context.AfterFunc(out, func() { t.Stop() })
+	})
+	return out, func() { stop(); cancel(nil) }
+}
+
+func (a *applier) closeJournal() {
+	outcome := "done"
+	switch {
+	case a.res.Count(OutcomeUnknown, OutcomeUnverified) > 0:
+		outcome = "unknown"
+	case a.res.Bad() > 0 && a.res.Count(OutcomeChanged) > 0:
+		outcome = "partial"
+	case a.res.Bad() > 0:
+		outcome = "failed"
+	}
+	a.res.JournalErr = a.journal.Close(outcome)
+}
+
+// inLog is the last check before a request: no number below 0 may ever leave.
+func inLog(c Change) error {
+	if c.Action == checkpointfile.ActionCommit && (c.To == nil || c.To.Offset < 0) {
+		return fmt.Errorf("%s: %w", c.Key(), errNegative)
+	}
+	return nil
+}
+
+var errNegative = &offset.Refusal{Reason: offset.ReasonNegative, Detail: "a target below 0 is no offset and is never sent"}

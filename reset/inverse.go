@@ -1,0 +1,116 @@
+package reset
+
+import (
+	"fmt"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// Undo says how an operation is reverted.
+type Undo struct {
+	// Exact puts back values that lie outside the log now; without it such a row is refused.
+	Exact bool
+	// Moved also reverts rows whose group committed something else since.
+	Moved bool
+}
+
+// Inverse makes the plan that reverts an operation: offsets, epochs and metadata as they were, and a commit that did not
+// exist, or was negative, deleted again. It is pure. A row that the operation never changed is left as it is, whatever the
+// journal knows of it: the stored value alone decides. The error is a *DriftError for another cluster.
+func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
+	if e.Header.ClusterID != "" && f.ClusterID != "" && e.Header.ClusterID != f.ClusterID {
+		return nil, &DriftError{Drifts: []Drift{{Kind: DriftCluster,
+			Text: fmt.Sprintf("%s was done on cluster %s, this is cluster %s", e.ID, e.Header.ClusterID, f.ClusterID)}}}
+	}
+	b := &Built{Plan: &Plan{Verb: "undo", Asked: "undo " + e.ID, ClusterID: f.ClusterID, Undoes: e.ID}}
+	for _, og := range e.Groups {
+		g := f.Groups[og.Name]
+		if g == nil {
+			continue
+		}
+		if err := g.err(); err != nil {
+			b.Failed = append(b.Failed, &GroupError{Group: og.Name, Err: err})
+			continue
+		}
+		if g.Missing() && og.Type != "" {
+			again := *g
+			again.Type = inspect.GroupType(og.Type) // which call stores its offsets
+			g = &again
+		}
+		var rows []Change
+		for i, c := range e.Changes {
+			if c.Group == og.Name && e.States[i] != checkpointfile.StateFailed {
+				rows = append(rows, u.row(e, c, f, g))
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		b.Plan.Changes = append(b.Plan.Changes, rows...)
+		b.addGroup(g, false)
+		b.notes(g, rows, nil)
+	}
+	b.finish()
+	return b, b.Plan.Seal()
+}
+
+func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) Change {
+	now, unstable := f.of(g, was.Partition, nil)
+	row := newRow(g, was.Partition, f, now)
+	topic := f.Parts.Topics[was.Topic]
+	gone := isUnknown(topic.PartitionErr(was.Partition.Partition))
+	before := was.From
+	if before != nil && before.Offset < 0 {
+		before = nil
+	}
+	row.How = offset.ReasonRestored
+	switch {
+	case unstable:
+		refuse(&row, offset.ReasonUnreadable, "a transaction that is still open holds a commit for it", "wait until the transaction ends")
+	case was.TopicID != "" && topic.TopicID() != "" && was.TopicID != topic.TopicID():
+		refuse(&row, offset.ReasonUnreadable, fmt.Sprintf("the topic was deleted and made anew since (its id was %s and is %s)", was.TopicID, topic.TopicID()), "")
+	case now.Err != nil && !(gone && before == nil):
+		refuse(&row, offset.ReasonUnreadable, now.Err.Error(), "")
+	case same(row.From, before):
+		row.Action, row.To = checkpointfile.ActionNone, row.From
+		row.Detail = "it stands as it did before"
+		if before != nil && before.LeaderEpoch != row.From.LeaderEpoch && same(row.From, was.To) {
+			row.Action, row.To = checkpointfile.ActionCommit, before // the operation changed the epoch alone
+		}
+	case !u.Moved && !same(row.From, was.To):
+		refuse(&row, offset.ReasonMoved, fmt.Sprintf("the group moved since: %s set it to %s, it is %s now", e.ID, show(was.To), show(row.From)),
+			"add --allow-drift to put back what was there all the same")
+	case before == nil && g.Type == inspect.TypeShare:
+		refuse(&row, offset.ReasonUnreadable, "Kafka has no call that takes the start offset of one partition of a share group away again", "")
+	case before == nil:
+		row.Action, row.Detail = checkpointfile.ActionDelete, "it had no commit"
+	default:
+		u.restore(&row, before, now)
+	}
+	return row
+}
+
+// restore puts a value back that may lie outside the log by now.
+func (u Undo) restore(row *Change, before *Commit, now offset.Facts) {
+	to := *before
+	row.Action, row.To = checkpointfile.ActionCommit, &to
+	if b := now.Bounds; b != nil && (to.Offset < b.Start || to.Offset > b.End) {
+		if !u.Exact {
+			asked := to.Offset
+			row.To = nil
+			refuse(row, offset.ReasonOutOfRange, fmt.Sprintf("%d is outside the log now: log start %d, log end %d", to.Offset, b.Start, b.End),
+				"add --exact to put it back all the same")
+			row.Asked = &asked
+			return
+		}
+		row.Exact = true
+		row.Detail = fmt.Sprintf("outside the log: log start %d, log end %d", b.Start, b.End)
+	}
+}
+
+// UndoFacts says which groups and partitions Inverse needs: a plan-shaped list for Refresh.
+func UndoFacts(e *checkpointfile.Entry) *Plan {
+	return &Plan{ClusterID: e.Header.ClusterID, Groups: e.Groups, Changes: e.Changes}
+}

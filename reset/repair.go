@@ -1,0 +1,151 @@
+package reset
+
+import (
+	"fmt"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// Mend says what becomes of one kind of sick commit.
+type Mend string
+
+// The ways to mend. Not every kind of sickness can have every one.
+const (
+	MendStart  Mend = "start"  // move it to the log start
+	MendEnd    Mend = "end"    // move it to the log end
+	MendDelete Mend = "delete" // remove the commit: the reader's own policy decides then
+	MendClear  Mend = "clear"  // keep the offset, forget the epoch
+	MendLeave  Mend = "leave"  // leave it
+)
+
+// Mends says how each kind of sick commit is mended; see DefaultMends.
+type Mends struct {
+	PastEnd    Mend // past the log end: end, start, delete or leave
+	BelowStart Mend // below the log start: start, end, delete or leave
+	Negative   Mend // a number that is no offset: delete, start, end or leave
+	Gone       Mend // on a topic or partition that does not exist: delete or leave
+	NewerEpoch Mend // with an epoch that the log never had: clear or leave
+	NoCommit   Mend // none, while the group commits elsewhere on the topic: start, end or leave
+}
+
+// DefaultMends lose nothing that can still be read: an expired or missing commit goes to the log start, one past the end
+// to the end, since everything before it was read once.
+func DefaultMends() Mends {
+	return Mends{PastEnd: MendEnd, BelowStart: MendStart, Negative: MendDelete, Gone: MendDelete, NewerEpoch: MendClear, NoCommit: MendStart}
+}
+
+// BuildRepair plans what mends the sick commits in the request's scope. Healthy rows are not in the plan. It is pure.
+func BuildRepair(r *Request, f *Facts, m Mends) (*Built, error) {
+	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID, Isolation: r.Rules.Isolation}}
+	seen := map[string]bool{}
+	for _, listed := range r.Groups {
+		g := f.Groups[listed.Name]
+		if g == nil || seen[listed.Name] {
+			continue
+		}
+		seen[listed.Name] = true
+		if err := b.repairGroup(r, f, g, m); err != nil {
+			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
+		}
+	}
+	b.finish()
+	return b, b.Plan.Seal()
+}
+
+func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error {
+	if err := g.err(); err != nil {
+		return err
+	}
+	if g.Missing() {
+		return &NotFoundError{What: "group", Name: g.Name}
+	}
+	in, _, err := r.partitions(g, f.Parts.Topics)
+	if err == ErrNothingInScope && r.Scope.All {
+		return nil // a group that has stored nothing is not sick
+	}
+	if err != nil {
+		return err
+	}
+	var rows []Change
+	for _, c := range in {
+		if row, sick := m.row(f, g, c); sick {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	b.Plan.Changes = append(b.Plan.Changes, rows...)
+	b.addGroup(g, false)
+	b.notes(g, rows, nil)
+	return nil
+}
+
+// row judges one partition and plans its cure.
+func (m Mends) row(f *Facts, g *GroupFacts, c chosen) (row Change, sick bool) {
+	one, unstable := f.of(g, c.Partition, nil)
+	row = newRow(g, c.Partition, f, one)
+	at := row.From
+	switch {
+	case c.gone:
+		m.cure(&row, one, m.Gone, "the topic or partition does not exist any more")
+		return row, true
+	case one.Err != nil:
+		refuse(&row, offset.ReasonUnreadable, one.Err.Error(), "")
+		return row, true
+	case unstable || one.Bounds == nil:
+		return row, false // it will be something else when the transaction ends
+	case at == nil:
+		if g.Type == inspect.TypeShare {
+			return row, false // not initialised yet: the group's own configuration decides
+		}
+		m.cure(&row, one, m.NoCommit, "no commit, while the group commits elsewhere on the topic")
+		return row, true
+	case at.Offset < 0:
+		m.cure(&row, one, m.Negative, fmt.Sprintf("the commit is %d, which is no offset", at.Offset))
+		return row, true
+	}
+	b := one.Bounds
+	switch {
+	case at.Offset > b.End:
+		m.cure(&row, one, m.PastEnd, fmt.Sprintf("the commit %d lies %d past log end %d", at.Offset, at.Offset-b.End, b.End))
+	case at.Offset < b.Start:
+		m.cure(&row, one, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %d offsets expired unread", at.Offset, b.Start, b.Start-at.Offset))
+	case newer(at.LeaderEpoch, one.EndEpoch):
+		m.cure(&row, one, m.NewerEpoch, fmt.Sprintf("the commit has leader epoch %s, the log is at %s: a reader would wait for it or jump", at.LeaderEpoch, one.EndEpoch))
+	default:
+		return row, false
+	}
+	return row, true
+}
+
+func newer(a, b offset.LeaderEpoch) bool {
+	x, ok := a.Get()
+	y, ok2 := b.Get()
+	return ok && ok2 && x > y
+}
+
+func (m Mends) cure(row *Change, one offset.Facts, how Mend, why string) {
+	row.Detail = why
+	metadata := ""
+	if row.From != nil {
+		metadata = row.From.Metadata
+	}
+	switch how {
+	case MendStart:
+		row.Action, row.How = checkpointfile.ActionCommit, offset.ReasonLogStart
+		row.To = &Commit{Offset: one.Bounds.Start, LeaderEpoch: one.StartEpoch, Metadata: metadata}
+	case MendEnd:
+		row.Action, row.How = checkpointfile.ActionCommit, offset.ReasonLogEnd
+		row.To = &Commit{Offset: one.Bounds.End, LeaderEpoch: one.EndEpoch, Metadata: metadata}
+	case MendClear:
+		row.Action, row.How = checkpointfile.ActionCommit, offset.ReasonExact
+		row.To = &Commit{Offset: row.From.Offset, LeaderEpoch: epochBetween(one), Metadata: metadata}
+	case MendDelete:
+		row.Action, row.How = checkpointfile.ActionDelete, offset.ReasonDeleted
+	default:
+		row.Action, row.How = checkpointfile.ActionLeave, offset.ReasonSkipped
+	}
+}

@@ -1,0 +1,124 @@
+package reset
+
+// Waiting for a group to become empty, and making it so.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/inspect"
+)
+
+// waitPoll is how often WaitEmpty looks: a describe of one group takes a millisecond, and a member that was stopped is gone
+// at once, or after its session timeout of 45 s.
+const waitPoll = 500 * time.Millisecond
+
+// WaitEmpty waits until none of the groups has members and no transaction holds a commit of theirs. seen is told who is
+// still there, after each look. The error is the context's, joined with who was still there.
+func WaitEmpty(ctx context.Context, cl *kgo.Client, groups []string, seen func(still []string)) error {
+	tick := time.NewTicker(waitPoll)
+	defer tick.Stop()
+	for {
+		still, err := busy(ctx, cl, groups)
+		if err == nil && len(still) == 0 {
+			return nil
+		}
+		if ctx.Err() == nil {
+			if err != nil {
+				return err
+			}
+			seen(still)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(append([]error{context.Cause(ctx)}, asErrors(still)...)...)
+		case <-tick.C:
+		}
+	}
+}
+
+func asErrors(texts []string) []error {
+	out := make([]error, len(texts))
+	for i, t := range texts {
+		out[i] = errors.New(t)
+	}
+	return out
+}
+
+func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string, err error) {
+	found, err := FindGroups(ctx, cl, groups)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readGroups(ctx, cl, found)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range groups {
+		g := f.Groups[name]
+		if g.Active() {
+			still = append(still, fmt.Sprintf("group %s: %s", name, Activity(g.Description)))
+			continue
+		}
+		for _, t := range g.Commits.Topics {
+			for _, r := range t.Rows {
+				if r.Unstable() {
+					still = append(still, fmt.Sprintf("group %s: a transaction that is still open holds a commit for %s:%d", name, t.Topic, r.Partition))
+				}
+			}
+		}
+	}
+	return still, nil
+}
+
+// Evict removes the static members of a group: a consumer with a group.instance.id that was stopped stays a member until
+// its session times out. A dynamic member is not removed, since it would come back at once; the error names those that are
+// left.
+func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted []inspect.Member, err error) {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = d.Name
+	byID := map[string]inspect.Member{}
+	var dynamic []error
+	for _, m := range d.Members {
+		if m.InstanceID == "" {
+			dynamic = append(dynamic, fmt.Errorf("%s is a dynamic member and would come back: stop it", m.Where()))
+			continue
+		}
+		one := kmsg.NewLeaveGroupRequestMember()
+		one.InstanceID = kmsg.StringPtr(m.InstanceID)
+		one.Reason = kmsg.StringPtr("koffset --evict")
+		req.Members = append(req.Members, one)
+		byID[m.InstanceID] = m
+	}
+	if len(req.Members) == 0 {
+		return nil, errors.Join(dynamic...)
+	}
+	inspect.EachCoordinator(ctx, cl, []string{d.Name}, 1, func(ctx context.Context, node int32, _ []string) map[string]error {
+		resp, callErr := inspect.Call[*kmsg.LeaveGroupResponse](ctx, cl, node, req)
+		if callErr != nil {
+			return map[string]error{d.Name: callErr}
+		}
+		if e := kerr.ErrorForCode(resp.ErrorCode); e != nil {
+			return map[string]error{d.Name: e}
+		}
+		for _, m := range resp.Members {
+			if m.InstanceID == nil {
+				continue
+			}
+			// A member that left by itself in the meantime is what was wanted.
+			if e := kerr.ErrorForCode(m.ErrorCode); e != nil && !errors.Is(e, kerr.UnknownMemberID) {
+				dynamic = append(dynamic, fmt.Errorf("%s: %w", byID[*m.InstanceID].Where(), e))
+				continue
+			}
+			evicted = append(evicted, byID[*m.InstanceID])
+		}
+		return nil
+	}, func(_ string, e error) { err = e })
+	return evicted, errors.Join(append(dynamic, err)...)
+}
