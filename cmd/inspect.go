@@ -197,11 +197,19 @@ type inspection struct {
 	snap    *inspect.Snapshot
 	partial bool
 
+	tally
+}
+
+// tally is what one pass over the rows counts, for the notes and the exit status.
+type tally struct {
 	errors    int // rows and groups that could not be read
 	unhealthy int
 	rows      int
 	firstErr  error
 	allDenied bool
+
+	past, below, invalid, held int
+	expired                    int64
 }
 
 func (p *inspection) print() error {
@@ -221,7 +229,7 @@ func (p *inspection) print() error {
 	default:
 		if p.o.format.IsJSON() {
 			p.groupSheet(w)
-			p.errors, p.unhealthy, p.rows, p.firstErr, p.allDenied = 0, 0, 0, nil, true
+			p.tally = tally{allDenied: true}
 		}
 		p.partitionSheet(w)
 	}
@@ -300,24 +308,36 @@ func (p *inspection) expectTopics() error {
 	return nil
 }
 
-func (p *inspection) count(r inspect.Row) {
-	p.rows++
+func (t *tally) count(r inspect.Row) {
+	t.rows++
 	if r.Status.Unhealthy() {
-		p.unhealthy++
+		t.unhealthy++
+	}
+	switch r.Status {
+	case inspect.StatusPastLogEnd:
+		t.past++
+	case inspect.StatusBelowLogStart:
+		t.below++
+		t.expired += r.ExpiredUnread
+	case inspect.StatusInvalidCommit:
+		t.invalid++
+	}
+	if r.HeldBack > 0 && r.Committed != nil {
+		t.held++
 	}
 	if r.Err != nil {
-		p.failed(r.Err)
+		t.failed(r.Err)
 		return
 	}
-	p.allDenied = false
+	t.allDenied = false
 }
 
-func (p *inspection) failed(err error) {
-	p.errors++
-	if p.firstErr == nil {
-		p.firstErr = err
+func (t *tally) failed(err error) {
+	t.errors++
+	if t.firstErr == nil {
+		t.firstErr = err
 	}
-	p.allDenied = p.allDenied && denied(err)
+	t.allDenied = t.allDenied && denied(err)
 }
 
 func (p *inspection) shows(r inspect.Row) bool {

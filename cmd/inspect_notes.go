@@ -32,40 +32,19 @@ func (p *inspection) notes() {
 			p.o.app.Streams.Note("%s", p.summary(d))
 		}
 	}
-	var past, below, invalid, held int
-	var expired int64
-	for _, d := range p.snap.Groups {
-		for r := range p.snap.Rows(d) {
-			if !p.shows(r) {
-				continue
-			}
-			switch r.Status {
-			case inspect.StatusPastLogEnd:
-				past++
-			case inspect.StatusBelowLogStart:
-				below++
-				expired += r.ExpiredUnread
-			case inspect.StatusInvalidCommit:
-				invalid++
-			}
-			if r.HeldBack > 0 && r.Committed != nil {
-				held++
-			}
-		}
-	}
 	st := p.o.app.Streams
-	if past > 0 {
-		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", partitions(past, "stands", "stand"))
+	if p.past > 0 {
+		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", partitions(p.past, "stands", "stand"))
 	}
-	if below > 0 {
+	if p.below > 0 {
 		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer goes on",
-			partitions(below, "stands", "stand"), render.Count(expired))
+			partitions(p.below, "stands", "stand"), render.Count(p.expired))
 	}
-	if invalid > 0 {
-		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", partitions(invalid, "has", "have"))
+	if p.invalid > 0 {
+		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", partitions(p.invalid, "has", "have"))
 	}
-	if held > 0 {
-		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", partitions(held, "is", "are"), p.o.iso)
+	if p.held > 0 {
+		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", partitions(p.held, "is", "are"), p.o.iso)
 	}
 }
 

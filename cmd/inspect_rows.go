@@ -66,21 +66,20 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 	}})
 	for _, d := range p.snap.Groups {
-		t := p.snap.Sum(d)
-		if p.snap.Query.CommittedOnly && t.Partitions == 0 {
-			continue
+		t := inspect.Totals{Status: inspect.StatusOK}
+		for r := range p.snap.Rows(d) {
+			t.Add(r)
+			p.count(r)
 		}
 		gerr := p.snap.GroupErr(d)
-		p.rows++
-		if t.Unhealthy > 0 {
-			p.unhealthy++
+		if p.snap.Query.CommittedOnly && t.Partitions == 0 && gerr == nil {
+			continue
 		}
 		if gerr != nil {
-			p.rows--
+			t.Status, t.Incomplete = inspect.StatusError, true
 			p.failed(gerr)
 		} else {
 			p.allDenied = false
-			p.errors += t.Errors
 		}
 		lag := render.Int(t.Lag)
 		if gerr != nil || !t.Committed {

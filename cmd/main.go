@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -35,6 +36,11 @@ const (
 
 // Main runs koffset with the process's arguments and streams, and returns the exit status.
 func Main() int {
+	// One command makes much garbage once and ends: with Go's default a third of an inspect of 100,000 rows went to the
+	// collector, in a heap of 30 MB.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd()
 	ctx, stop := withSignals(context.Background())

@@ -49,12 +49,21 @@ type commitExtra struct {
 	err      error
 }
 
-// Committed is the stored offset as a value, nil where there is none.
+// Committed is the stored offset, nil where there is none.
 func (r CommitRow) Committed() *offset.Committed {
-	if r.extra != nil && (r.extra.err != nil || r.extra.unstable && r.Offset == noOffset) {
+	if !r.has() {
 		return nil
 	}
-	c := &offset.Committed{Offset: r.Offset, LeaderEpoch: offset.EpochOf(r.LeaderEpoch)}
+	c := r.value()
+	return &c
+}
+
+func (r CommitRow) has() bool {
+	return r.extra == nil || r.extra.err == nil && !(r.extra.unstable && r.Offset == noOffset)
+}
+
+func (r CommitRow) value() offset.Committed {
+	c := offset.Committed{Offset: r.Offset, LeaderEpoch: offset.EpochOf(r.LeaderEpoch)}
 	if r.extra != nil {
 		c.Metadata = r.extra.metadata
 	}
@@ -76,16 +85,21 @@ const noOffset = -1 // Kafka's marker for "no commit"; it does not leave this fi
 
 // Find returns the row of a partition.
 func (c Commits) Find(p offset.Partition) (CommitRow, bool) {
-	i, ok := slices.BinarySearchFunc(c.Topics, p.Topic, func(t TopicCommits, topic string) int { return strings.Compare(t.Topic, topic) })
-	if !ok {
-		return CommitRow{}, false
-	}
-	rows := c.Topics[i].Rows
+	rows := c.on(p.Topic)
 	j, ok := slices.BinarySearchFunc(rows, p.Partition, func(r CommitRow, n int32) int { return int(r.Partition - n) })
 	if !ok {
 		return CommitRow{}, false
 	}
 	return rows[j], true
+}
+
+// on are the rows of a topic.
+func (c Commits) on(topic string) []CommitRow {
+	i, ok := slices.BinarySearchFunc(c.Topics, topic, func(t TopicCommits, topic string) int { return strings.Compare(t.Topic, topic) })
+	if !ok {
+		return nil
+	}
+	return c.Topics[i].Rows
 }
 
 // Len is the number of stored offsets.

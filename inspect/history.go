@@ -37,11 +37,12 @@ type topicTrack struct {
 
 // partTrack is one partition of one group: a ring of commits, one slot a look.
 type partTrack struct {
-	first, seen             int // the looks at which it was seen; seen 0 is never
-	commits                 [WindowSamples]int64
-	memory                  Memory
-	drainedAt, drainedUntil int64 // a fetch from the first found nothing up to the second
-	drained                 bool
+	first, seen int // the looks at which it was seen; seen 0 is never
+	commits     [WindowSamples]int64
+	memory      Memory
+	// A fetch from probedAt found a record of recordMs, or, where that is 0, none before drainedUntil.
+	probed                           bool
+	probedAt, drainedUntil, recordMs int64
 }
 
 // logTrack is one partition of a topic.
@@ -66,25 +67,32 @@ type GroupPartition struct {
 	offset.Partition
 }
 
-// Suspect is a partition that looks stalled or stopped. Before anybody is woken, a fetch can tell whether there is a
-// record at all: see History.Drained.
+// Suspect is a partition that looks stalled or stopped, or soon will, or whose lag is older than the samples. A fetch at
+// From tells whether there is a record at all, and of when: see History.Probed.
 type Suspect struct {
 	GroupPartition
-	Committed, End int64
+	Committed, From, End int64
 }
 
 // SetRetention tells what is known about the topics' retention.
 func (h *History) SetRetention(r map[string]Retention) { h.retention = r }
 
-// Suspects are the partitions that the last Observe found stalled or stopped, without those that were looked into.
+// Suspects are the partitions that the last Observe would have looked into, without those that were.
 func (h *History) Suspects() []Suspect { return h.suspects }
 
-// Drained says that a fetch from the suspect's commit found no record before its end.
-func (h *History) Drained(s Suspect) {
-	if g := h.groups[s.Group]; g != nil {
-		if parts := g.topics[s.Topic]; int(s.Partition.Partition) < len(parts) {
-			p := &parts[s.Partition.Partition]
-			p.drained, p.drainedAt, p.drainedUntil = true, s.Committed, s.End
+// Probed tells what a fetch at the suspect's From found: a record, or nil for none before End. It counts from the next
+// Observe on.
+func (h *History) Probed(s Suspect, found *offset.Record) {
+	n := int(s.Partition.Partition)
+	if g := h.groups[s.Group]; g != nil && n < len(g.topics[s.Topic]) {
+		p := &g.topics[s.Topic][n]
+		p.probed, p.probedAt, p.drainedUntil, p.recordMs = true, s.Committed, s.End, 0
+		if found == nil {
+			return
+		}
+		p.recordMs = max(1, found.Time.UnixMilli())
+		if t := h.logs[s.Topic]; t != nil && n < len(t.parts) {
+			t.parts[n].line.Seed(found.Time, found.Offset)
 		}
 	}
 }
@@ -197,20 +205,25 @@ func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Reader
 		l = &t.parts[r.Partition.Partition]
 	}
 	w.Samples = h.window(p, l, now)
-	if !now.Unread && !now.NoCommit {
-		w.Drained = p.drained && p.drainedAt == value && now.End <= p.drainedUntil
-		ret := h.retention[r.Topic]
-		w.Retention = ret.Time
-		if l != nil {
-			w.Age = l.line.Age(max(value, r.Bounds.Start), at)
-			if ret.BySize {
-				w.StartRate = l.startRate()
-			}
+	if now.Unread || now.NoCommit {
+		return Diagnose(w, h.rules)
+	}
+	probed := p.probed && p.probedAt == value && (p.recordMs != 0 || now.End <= p.drainedUntil)
+	w.Drained = probed && p.recordMs == 0
+	ret := h.retention[r.Topic]
+	w.Retention = ret.Time
+	if l != nil {
+		w.Age = l.line.Age(max(value, r.Bounds.Start), at)
+		if ret.BySize {
+			w.StartRate = l.startRate()
 		}
 	}
+	if probed && p.recordMs > 1 {
+		w.Age = LagTime{D: max(0, at.Sub(time.UnixMilli(p.recordMs))), Known: true, Basis: LagExact}
+	}
 	d := Diagnose(w, h.rules)
-	if (d.Health == HealthStalled || d.Health == HealthStopped) && !(p.drained && p.drainedAt == value && p.drainedUntil == now.End) {
-		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, max(value, r.Bounds.Start), now.End})
+	if !probed && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
+		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
 	}
 	return d
 }

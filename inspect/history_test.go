@@ -93,7 +93,7 @@ func TestHistory(t *testing.T) {
 		t.Fatalf("suspects %+v", suspects)
 	}
 	for _, s := range suspects {
-		h.Drained(s)
+		h.Probed(s, nil)
 	}
 	s := look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(395)}})
 	if got = verdicts(h, at(40), s); got["hangs/orders:1"].Health != HealthOK || len(h.Suspects()) != 0 {
@@ -102,6 +102,28 @@ func TestHistory(t *testing.T) {
 	s = look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(400)}})
 	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthStalled || len(h.Suspects()) != 1 {
 		t.Errorf("after the end moved: %+v", got["hangs/orders:1"])
+	}
+}
+
+// What a fetch found makes the lag in time exact while the commit stands, and reaches back before the samples afterwards.
+func TestHistoryProbed(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	see := func(i int, commit, end int64) Diagnosis {
+		return verdicts(h, t0.Add(time.Duration(i)*10*time.Second), look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(end)}}))["g/x:0"]
+	}
+	if d := see(0, 100, 1100); d.LagTime.Basis != "" && d.LagTime.Basis != LagAtLeast {
+		t.Errorf("first look: %+v", d.LagTime)
+	}
+	if d := see(1, 100, 1100); d.LagTime != (LagTime{10 * time.Second, true, LagAtLeast}) || len(h.Suspects()) != 1 {
+		t.Fatalf("second look: %+v, %d suspects", d.LagTime, len(h.Suspects()))
+	}
+	h.Probed(h.Suspects()[0], &offset.Record{Offset: 100, Time: t0.Add(-1000 * time.Second)})
+	if d := see(2, 100, 1100); d.LagTime != (LagTime{1020 * time.Second, true, LagExact}) || len(h.Suspects()) != 0 {
+		t.Errorf("after the fetch: %+v, suspects %+v", d.LagTime, h.Suspects())
+	}
+	// Half of the 1,000 records on the way from -1000 s to the first look.
+	if d := see(3, 600, 1100); d.LagTime != (LagTime{530 * time.Second, true, LagInterpolated}) {
+		t.Errorf("after a commit: %+v", d.LagTime)
 	}
 }
 

@@ -54,6 +54,11 @@ type Verdict struct {
 // Judge computes status and lag from raw numbers. It is pure. A nil commit is no commit; nil bounds are not known, and
 // the caller says why by setting the status.
 func Judge(c *offset.Committed, unstable bool, b *offset.Bounds, iso offset.Isolation) Verdict {
+	return judge(c, unstable, b, iso, new(int64))
+}
+
+// judge is Judge with a place for the lag.
+func judge(c *offset.Committed, unstable bool, b *offset.Bounds, iso offset.Isolation, lag *int64) Verdict {
 	v := Verdict{Status: StatusOK}
 	if b != nil {
 		v.HeldBack = b.End - b.LastStable
@@ -81,7 +86,7 @@ func Judge(c *offset.Committed, unstable bool, b *offset.Bounds, iso offset.Isol
 	if c.Offset < b.Start {
 		v.Status, v.ExpiredUnread = StatusBelowLogStart, b.Start-c.Offset
 	}
-	lag := max(0, b.EndFor(iso)-max(c.Offset, b.Start))
-	v.Lag = &lag
+	*lag = max(0, b.EndFor(iso)-max(c.Offset, b.Start))
+	v.Lag = lag
 	return v
 }

@@ -90,7 +90,9 @@ func (s *Snapshot) shareRows(d Description, yield func(Row) bool) {
 		if !s.chosen(sr.Topic) {
 			continue
 		}
-		r := s.row(d.Name, sr.Partition, Commits{}, members[sr.Partition])
+		b := s.batch(d.Name, sr.Topic)
+		b.lags = make([]int64, 1)
+		r := b.row(sr.Partition.Partition, members[sr.Partition])
 		r.ShareStart = sr.Start
 		if sr.Err != nil {
 			r.Err, r.Status = sr.Err, StatusError

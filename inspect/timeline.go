@@ -92,3 +92,17 @@ func (t *Timeline) Age(offset int64, now time.Time) LagTime {
 	at := a.ms + int64(part*float64(b.ms-a.ms))
 	return LagTime{D: time.Duration(max(0, ms-at)) * time.Millisecond, Known: true, Basis: LagInterpolated}
 }
+
+// Seed tells that a record at an offset has this time, learned from the record itself. It reaches back before the first
+// sample, so that a lag older than the samples is not only "at least". A time that is not older than the first sample, or
+// an offset that is, adds nothing.
+func (t *Timeline) Seed(at time.Time, offset int64) {
+	p := timePoint{at.UnixMilli(), offset}
+	if len(t.points) == 0 || at.IsZero() || p.ms >= t.points[0].ms || p.end >= t.points[0].end {
+		return
+	}
+	if len(t.points) == timelinePoints {
+		t.points = append(t.points[:1], t.points[2:]...)
+	}
+	t.points = slices.Insert(t.points, 0, p)
+}

@@ -129,10 +129,19 @@ func (x *Tools) Run(t testing.TB, class string, args ...string) Result {
 // RunInput is [Tools.Run] with text on the tool's standard input.
 func (x *Tools) RunInput(t testing.TB, stdin, class string, args ...string) Result {
 	t.Helper()
+	r, err := x.Call(t.Context(), stdin, class, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Call is [Tools.RunInput] for programs that are no tests.
+func (x *Tools) Call(ctx context.Context, stdin, class string, args ...string) (Result, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if err := x.start(); err != nil {
-		t.Fatal(err)
+		return Result{}, err
 	}
 	begin := time.Now()
 	type answer struct {
@@ -150,18 +159,17 @@ func (x *Tools) RunInput(t testing.TB, stdin, class string, args ...string) Resu
 	select {
 	case a := <-answers:
 		if a.r.Took = time.Since(begin); a.err == nil {
-			return a.r
+			return a.r, nil
 		}
 		err = a.err
 	case <-over.C:
 		err = fmt.Errorf("no answer after %s", CallTimeout)
-	case <-t.Context().Done():
-		err = t.Context().Err()
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	// The JVM is in the middle of something: the next call gets a new one.
 	x.stop()
-	t.Fatalf("%s %s: %v; the JVM's log ends with:\n%s", class, strings.Join(args, " "), err, tail(x.log()))
-	return Result{}
+	return Result{}, fmt.Errorf("%s %s: %w; the JVM's log ends with:\n%s", class, strings.Join(args, " "), err, tail(x.log()))
 }
 
 func (x *Tools) log() string { return filepath.Join(x.dir, "tools.log") }

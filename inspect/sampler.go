@@ -1,0 +1,149 @@
+package inspect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// Sampler looks at groups again and again and keeps the history that verdicts rest on. It is used by one goroutine.
+type Sampler struct {
+	Client *kgo.Client
+	// Names are groups to read whether they are listed or not; Match chooses among the listed ones and may be nil.
+	Names []string
+	Match func(Group) bool
+	// Query restricts topics and sets the isolation; its Groups are filled at each look.
+	Query Query
+	// AllTopics reads the bounds of every topic, whether a group commits to it or not.
+	AllTopics bool
+	// NoProbes leaves out the fetches that tell markers from records, for a principal without READ.
+	NoProbes bool
+	History  *History
+	Now      func() time.Time
+
+	retention   map[string]Retention
+	retentionAt time.Time
+}
+
+const (
+	// retentionEvery is how often the topics' configuration is read again; it rarely changes.
+	retentionEvery = 10 * time.Minute
+	// probeLimit bounds the fetches after one look: 500 partitions cost about 10 ms, and a cluster full of groups that
+	// nobody reads is looked into step by step.
+	probeLimit = 500
+)
+
+// Look is one look at the cluster.
+type Look struct {
+	At       time.Time // when the ends were read
+	Took     time.Duration
+	Snapshot *Snapshot
+	// Missing are brokers that did not answer when the groups were listed.
+	Missing []error
+}
+
+// Look reads the groups, judges every row, and tells it to each as History.Observe does. The error is set only where
+// nothing could be read; the history is then as it was.
+func (s *Sampler) Look(ctx context.Context, each func(*Description, *Row, *Diagnosis)) (*Look, error) {
+	began := s.Now()
+	listed, missing, err := ListGroups(ctx, s.Client)
+	if err != nil {
+		return nil, err
+	}
+	q := s.Query
+	q.Groups = nil
+	named := make(map[string]bool, len(s.Names))
+	for _, n := range s.Names {
+		named[n] = true
+	}
+	for _, g := range listed {
+		if named[g.Name] || s.Match != nil && s.Match(g) {
+			q.Groups = append(q.Groups, g)
+			delete(named, g.Name)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(named)) {
+		q.Groups = append(q.Groups, Group{Name: n})
+	}
+	snap, err := Read(ctx, s.Client, q)
+	if err != nil {
+		return nil, err
+	}
+	l := &Look{At: s.Now(), Snapshot: snap, Missing: missing}
+	if s.AllTopics {
+		if err := snap.readOthers(ctx, s.Client); err != nil {
+			return nil, err
+		}
+	}
+	s.readRetention(ctx, snap, l.At)
+	s.History.Observe(l.At, snap, each)
+	l.Took = s.Now().Sub(began)
+	return l, nil
+}
+
+// Probe looks into what the last look suspects. What it learns counts from the next look on.
+func (s *Sampler) Probe(ctx context.Context, l *Look) {
+	suspects := s.History.Suspects()
+	if s.NoProbes || len(suspects) == 0 {
+		return
+	}
+	suspects = suspects[:min(len(suspects), probeLimit)]
+	asks := make([]At, len(suspects))
+	for i, x := range suspects {
+		asks[i] = At{x.Partition, x.From}
+	}
+	found := FindRecords(ctx, s.Client, l.Snapshot.Query.Isolation, l.Snapshot.Topics, asks)
+	for i, x := range suspects {
+		if got := found[asks[i]]; got.Err == nil {
+			s.History.Probed(x, got.Record)
+		}
+	}
+}
+
+func (s *Sampler) readRetention(ctx context.Context, snap *Snapshot, now time.Time) {
+	var ask []string
+	stale := s.retention == nil || now.Sub(s.retentionAt) >= retentionEvery
+	if stale {
+		s.retention, s.retentionAt = map[string]Retention{}, now
+	}
+	for name, t := range snap.Topics {
+		if _, known := s.retention[name]; !known && t.Err == nil {
+			ask = append(ask, name)
+		}
+	}
+	if len(ask) == 0 {
+		return
+	}
+	got := ReadRetention(ctx, s.Client, ask)
+	for _, name := range ask {
+		s.retention[name] = got[name] // what may not be read is asked for again with the rest, not at every look
+	}
+	s.History.SetRetention(s.retention)
+}
+
+// readOthers adds the topics that no group of the snapshot has to do with.
+func (s *Snapshot) readOthers(ctx context.Context, cl *kgo.Client) error {
+	all, err := ReadTopics(ctx, cl, nil)
+	if err != nil {
+		return err
+	}
+	parts := Partitions{}
+	for name, t := range all {
+		if _, have := s.Topics[name]; have || s.Query.Topics != nil && !s.Query.Topics.Match(name) {
+			continue
+		}
+		s.Topics[name] = t
+		for _, p := range t.Partitions {
+			if t.Err == nil && p.Err == nil {
+				parts.Add(offset.Partition{Topic: name, Partition: p.Number})
+			}
+		}
+	}
+	maps.Copy(s.Log, ReadBounds(ctx, cl, parts))
+	return nil
+}
