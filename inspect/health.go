@@ -237,8 +237,8 @@ func (d *Diagnosis) verdict(w Window, r Rules, now Sample, t trend) Health {
 	}
 	waiting := d.Lag > 0 && !w.Drained
 	d.Threshold = r.threshold(t.interval, w.Memory.gap())
-	if waiting && !w.Memory.waiting.IsZero() {
-		d.Still = now.At.Sub(w.Memory.waiting)
+	if waiting && w.Memory.waiting != 0 {
+		d.Still = now.At.Sub(time.UnixMilli(w.Memory.waiting))
 	}
 	stood := waiting && d.Still >= d.Threshold && len(w.Samples) > 1
 	switch {
@@ -265,7 +265,7 @@ func (d *Diagnosis) verdict(w Window, r Rules, now Sample, t trend) Health {
 			return h
 		}
 	}
-	if d.idle = now.At.Sub(w.Memory.since); !waiting && w.Readers != ReadersSome && !w.Memory.since.IsZero() && d.idle >= r.IdleAfter {
+	if d.idle = now.At.Sub(time.UnixMilli(w.Memory.since)); !waiting && w.Readers != ReadersSome && w.Memory.since != 0 && d.idle >= r.IdleAfter {
 		return HealthIdleLong
 	}
 	return HealthOK

@@ -37,7 +37,7 @@ type topicTrack struct {
 
 // partTrack is one partition of one group: a ring of commits, one slot a look.
 type partTrack struct {
-	first, seen int // the looks at which it was seen; seen 0 is never
+	first, seen int32 // the looks at which it was seen; seen 0 is never
 	commits     [WindowSamples]int64
 	memory      Memory
 	// A fetch from probedAt found a record of recordMs, or, where that is 0, none before drainedUntil.
@@ -77,7 +77,11 @@ type Suspect struct {
 // SetRetention tells what is known about the topics' retention.
 func (h *History) SetRetention(r map[string]Retention) { h.retention = r }
 
-// Suspects are the partitions that the last Observe would have looked into, without those that were.
+// maxSuspects bounds the fetches after one look: 500 partitions cost about 10 ms, and a cluster full of groups that nobody
+// reads is looked into step by step.
+const maxSuspects = 500
+
+// Suspects are the partitions that the last Observe would have looked into, without those that were; at most 500.
 func (h *History) Suspects() []Suspect { return h.suspects }
 
 // Probed tells what a fetch at the suspect's From found: a record, or nil for none before End. It counts from the next
@@ -175,10 +179,10 @@ func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
 
 func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Readers, at time.Time, slot int) Diagnosis {
 	if p.seen == 0 {
-		p.first = h.looks
+		p.first = int32(h.looks)
 	}
-	fill(&p.commits, p.seen, h.looks, slotUnread)
-	p.seen = h.looks
+	fill(&p.commits, int(p.seen), h.looks, slotUnread)
+	p.seen = int32(h.looks)
 	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers}
 	value, ok := int64(slotUnread), r.Bounds != nil && r.Status != StatusError && r.Status != StatusUnknownTopic
 	switch {
@@ -222,7 +226,7 @@ func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Reader
 		w.Age = LagTime{D: max(0, at.Sub(time.UnixMilli(p.recordMs))), Known: true, Basis: LagExact}
 	}
 	d := Diagnose(w, h.rules)
-	if !probed && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
+	if !probed && len(h.suspects) < maxSuspects && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
 		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
 	}
 	return d
@@ -240,7 +244,7 @@ func sampleOf(at time.Time, value, end int64) Sample {
 
 // window lays the ring out, oldest first, in memory that the next call uses again.
 func (h *History) window(p *partTrack, l *logTrack, now Sample) []Sample {
-	first := max(p.first, h.looks-WindowSamples+1)
+	first := max(int(p.first), h.looks-WindowSamples+1)
 	out := h.scratch[:0]
 	for i := first; i < h.looks; i++ {
 		k := i % WindowSamples
@@ -275,7 +279,7 @@ func (h *History) Window(p GroupPartition) []Sample {
 		return nil
 	}
 	track, l := &g.topics[p.Topic][p.Partition.Partition], &t.parts[p.Partition.Partition]
-	if track.seen != h.looks || l.seen != h.looks {
+	if int(track.seen) != h.looks || l.seen != h.looks {
 		return nil
 	}
 	k := h.looks % WindowSamples

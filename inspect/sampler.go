@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/offset"
@@ -28,15 +30,11 @@ type Sampler struct {
 
 	retention   map[string]Retention
 	retentionAt time.Time
+	denied      map[string]bool // topics that may not be fetched from
 }
 
-const (
-	// retentionEvery is how often the topics' configuration is read again; it rarely changes.
-	retentionEvery = 10 * time.Minute
-	// probeLimit bounds the fetches after one look: 500 partitions cost about 10 ms, and a cluster full of groups that
-	// nobody reads is looked into step by step.
-	probeLimit = 500
-)
+// retentionEvery is how often the topics' configuration is read again; it rarely changes.
+const retentionEvery = 10 * time.Minute
 
 // Look is one look at the cluster.
 type Look struct {
@@ -92,15 +90,24 @@ func (s *Sampler) Probe(ctx context.Context, l *Look) {
 	if s.NoProbes || len(suspects) == 0 {
 		return
 	}
-	suspects = suspects[:min(len(suspects), probeLimit)]
-	asks := make([]At, len(suspects))
-	for i, x := range suspects {
-		asks[i] = At{x.Partition, x.From}
+	asks := make([]At, 0, len(suspects))
+	for _, x := range suspects {
+		if !s.denied[x.Topic] {
+			asks = append(asks, At{x.Partition, x.From})
+		}
 	}
 	found := FindRecords(ctx, s.Client, l.Snapshot.Query.Isolation, l.Snapshot.Topics, asks)
-	for i, x := range suspects {
-		if got := found[asks[i]]; got.Err == nil {
+	for _, x := range suspects {
+		got, asked := found[At{x.Partition, x.From}]
+		switch {
+		case !asked:
+		case got.Err == nil:
 			s.History.Probed(x, got.Record)
+		case errors.Is(got.Err, kerr.TopicAuthorizationFailed):
+			if s.denied == nil {
+				s.denied = map[string]bool{}
+			}
+			s.denied[x.Topic] = true // a right that is missing is not asked for at every look
 		}
 	}
 }

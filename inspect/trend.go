@@ -10,8 +10,8 @@ type Memory struct {
 	known     bool
 	nextGap   uint8
 	last      int64     // the last commit seen
-	since     time.Time // since when the commit has its value, as far as was seen
-	waiting   time.Time // since when records wait that the commit has not moved for; zero while none do
+	since     int64     // since when the commit has its value, as far as was seen; milliseconds, 0 is not seen
+	waiting   int64     // since when records wait that the commit has not moved for; 0 while none do
 	endAtMove int64     // the log end when the commit was last seen to move
 	gaps      [4]uint32 // the last times from "records wait" to a commit, in milliseconds; zero is none yet
 }
@@ -27,24 +27,24 @@ func (m *Memory) next(s Sample) {
 		*m = Memory{}
 		return
 	}
-	lagging := s.End > s.Committed
+	at, lagging := s.At.UnixMilli(), s.End > s.Committed
 	if m.known && m.last == s.Committed {
 		switch {
 		case !lagging:
-			m.waiting = time.Time{}
-		case m.waiting.IsZero():
-			m.waiting = s.At
+			m.waiting = 0
+		case m.waiting == 0:
+			m.waiting = at
 		}
 		return
 	}
-	if m.known && !m.waiting.IsZero() && s.Committed > m.last {
-		m.gaps[m.nextGap%4] = uint32(min(s.At.Sub(m.waiting).Milliseconds(), math.MaxUint32))
+	if m.known && m.waiting != 0 && s.Committed > m.last {
+		m.gaps[m.nextGap%4] = uint32(min(at-m.waiting, math.MaxUint32))
 		m.nextGap++
 	}
 	m.known, m.last = true, s.Committed
-	m.since, m.endAtMove, m.waiting = s.At, s.End, time.Time{}
+	m.since, m.endAtMove, m.waiting = at, s.End, 0
 	if lagging {
-		m.waiting = s.At
+		m.waiting = at
 	}
 }
 
@@ -56,9 +56,6 @@ func (m Memory) gap() time.Duration {
 	}
 	return time.Duration(ms) * time.Millisecond
 }
-
-// Since is since when the commit has its value, as far as was seen; zero when nothing was.
-func (m Memory) Since() time.Time { return m.since }
 
 // trend is what the samples of a window say together.
 type trend struct {
