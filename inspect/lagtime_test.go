@@ -18,12 +18,12 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-func at(topic string, partition int32, n int64) inspect.At {
+func atOffset(topic string, partition int32, n int64) inspect.At {
 	return inspect.At{Partition: offset.Partition{Topic: topic, Partition: partition}, Offset: n}
 }
 
 // find asks one cluster for records. want is offset@milliseconds, "-" for none, or an error's text.
-func find(t *testing.T, cl *kgo.Client, iso offset.Isolation, want map[inspect.At]string) {
+func findRecords(t *testing.T, cl *kgo.Client, iso offset.Isolation, want map[inspect.At]string) {
 	t.Helper()
 	var asks []inspect.At
 	names := map[string]bool{}
@@ -56,12 +56,12 @@ func find(t *testing.T, cl *kgo.Client, iso offset.Isolation, want map[inspect.A
 func TestFindRecords(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	ts := kafkatest.F2(t, cl, "find-")
-	find(t, cl, offset.ReadUncommitted, map[inspect.At]string{
-		at(ts, 0, 0): "0@1000", at(ts, 0, 2): "2@2000", at(ts, 0, 4): "4@3000", at(ts, 0, 5): "-", at(ts, 0, 6): "OFFSET_OUT_OF_RANGE",
-		at(ts, 1, 0): "0@1000", at(ts, 2, 0): "-", at(ts, 9, 0): "UNKNOWN_TOPIC_OR_PARTITION", at("nowhere", 0, 0): "UNKNOWN_TOPIC_OR_PARTITION",
+	findRecords(t, cl, offset.ReadUncommitted, map[inspect.At]string{
+		atOffset(ts, 0, 0): "0@1000", atOffset(ts, 0, 2): "2@2000", atOffset(ts, 0, 4): "4@3000", atOffset(ts, 0, 5): "-", atOffset(ts, 0, 6): "OFFSET_OUT_OF_RANGE",
+		atOffset(ts, 1, 0): "0@1000", atOffset(ts, 2, 0): "-", atOffset(ts, 9, 0): "UNKNOWN_TOPIC_OR_PARTITION", atOffset("nowhere", 0, 0): "UNKNOWN_TOPIC_OR_PARTITION",
 	})
 	kafkatest.DeleteRecords(t, cl, ts, 0, 3)
-	find(t, cl, offset.ReadUncommitted, map[inspect.At]string{at(ts, 0, 1): "OFFSET_OUT_OF_RANGE", at(ts, 0, 3): "3@6000"})
+	findRecords(t, cl, offset.ReadUncommitted, map[inspect.At]string{atOffset(ts, 0, 1): "OFFSET_OUT_OF_RANGE", atOffset(ts, 0, 3): "3@6000"})
 }
 
 // Transactions: 0..2 committed, marker 3, 4..5 aborted, marker 6, 7..10 open.
@@ -71,10 +71,10 @@ func TestFindRecordsTransactions(t *testing.T) {
 	topic := f.Topic
 	time3 := firstTimes(t, cl, topic, 11)
 	is := func(n int64) string { return fmt.Sprintf("%d@%d", n, time3[n]) }
-	find(t, cl, offset.ReadUncommitted, map[inspect.At]string{at(topic, 0, 0): is(0), at(topic, 0, 3): is(4), at(topic, 0, 6): is(7), at(topic, 0, 10): is(10), at(topic, 0, 11): "-"})
-	find(t, cl, offset.ReadCommitted, map[inspect.At]string{at(topic, 0, 2): is(2), at(topic, 0, 3): "-", at(topic, 0, 4): "-", at(topic, 0, 7): "-"})
+	findRecords(t, cl, offset.ReadUncommitted, map[inspect.At]string{atOffset(topic, 0, 0): is(0), atOffset(topic, 0, 3): is(4), atOffset(topic, 0, 6): is(7), atOffset(topic, 0, 10): is(10), atOffset(topic, 0, 11): "-"})
+	findRecords(t, cl, offset.ReadCommitted, map[inspect.At]string{atOffset(topic, 0, 2): is(2), atOffset(topic, 0, 3): "-", atOffset(topic, 0, 4): "-", atOffset(topic, 0, 7): "-"})
 	f.End(false)
-	find(t, cl, offset.ReadCommitted, map[inspect.At]string{at(topic, 0, 7): "-"})
+	findRecords(t, cl, offset.ReadCommitted, map[inspect.At]string{atOffset(topic, 0, 7): "-"})
 }
 
 // firstTimes reads a partition's record times with an ordinary consumer.
@@ -112,11 +112,11 @@ func TestFindRecordsLargeBatches(t *testing.T) {
 	want := map[inspect.At]string{}
 	for n := range int32(3) {
 		for _, o := range []int64{0, 1, 50, 99} {
-			want[at("big", n, o)] = fmt.Sprintf("%d@%d", o, 1_700_000_000_000+o)
+			want[atOffset("big", n, o)] = fmt.Sprintf("%d@%d", o, 1_700_000_000_000+o)
 		}
-		want[at("big", n, 100)] = "-"
+		want[atOffset("big", n, 100)] = "-"
 	}
-	find(t, cl, offset.ReadUncommitted, want)
+	findRecords(t, cl, offset.ReadUncommitted, want)
 }
 
 // Compaction leaves gaps: the record after the gap counts, and where nothing follows there is none.
@@ -142,7 +142,7 @@ func TestFindRecordsCompacted(t *testing.T) {
 			next = min(next, o)
 		}
 	}
-	find(t, cl, offset.ReadUncommitted, map[inspect.At]string{at("compact", 0, 0): "0@5000", at("compact", 0, 1): fmt.Sprintf("%d@%d", next, 5000+next), at("compact", 0, 29): "29@5029"})
+	findRecords(t, cl, offset.ReadUncommitted, map[inspect.At]string{atOffset("compact", 0, 0): "0@5000", atOffset("compact", 0, 1): fmt.Sprintf("%d@%d", next, 5000+next), atOffset("compact", 0, 29): "29@5029"})
 }
 
 // A leader that moves between metadata and fetch is found again.
@@ -158,7 +158,7 @@ func TestFindRecordsLeaderMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := inspect.FindRecords(t.Context(), cl, offset.ReadUncommitted, topics, []inspect.At{at(ts, 0, 1), at(ts, 1, 0)})
+	got := inspect.FindRecords(t.Context(), cl, offset.ReadUncommitted, topics, []inspect.At{atOffset(ts, 0, 1), atOffset(ts, 1, 0)})
 	for a, l := range got {
 		if l.Err != nil || l.Record == nil || l.Record.Offset != a.Offset {
 			t.Errorf("%s at %d: %+v", a.Partition, a.Offset, l)
@@ -177,8 +177,8 @@ func TestFindRecordsGivesUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	got := inspect.FindRecords(ctx, cl, offset.ReadUncommitted, topics, []inspect.At{at(ts, 0, 1)})
-	if l := got[at(ts, 0, 1)]; l.Record != nil || !errors.Is(l.Err, context.DeadlineExceeded) && !errors.Is(l.Err, kerr.NotLeaderForPartition) {
+	got := inspect.FindRecords(ctx, cl, offset.ReadUncommitted, topics, []inspect.At{atOffset(ts, 0, 1)})
+	if l := got[atOffset(ts, 0, 1)]; l.Record != nil || !errors.Is(l.Err, context.DeadlineExceeded) && !errors.Is(l.Err, kerr.NotLeaderForPartition) {
 		t.Errorf("got %+v", l)
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
-// clock is the time that a test gives.
-type clock struct{ now time.Time }
+// stepClock is the time that a test gives.
+type stepClock struct{ now time.Time }
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *stepClock) Now() time.Time { return c.now }
 
-func sampler(cl *kgo.Client, c *clock, groups ...string) *inspect.Sampler {
+func newSampler(cl *kgo.Client, c *stepClock, groups ...string) *inspect.Sampler {
 	return &inspect.Sampler{Client: cl, Names: groups, History: inspect.NewHistory(inspect.DefaultRules()), Now: c.Now}
 }
 
-// look looks once, 10 s after the last time, and probes.
-func look(t *testing.T, s *inspect.Sampler, c *clock) (map[inspect.GroupPartition]inspect.Diagnosis, *inspect.Look) {
+// lookAgain looks once, 10 s after the last time, and probes.
+func lookAgain(t *testing.T, s *inspect.Sampler, c *stepClock) (map[inspect.GroupPartition]inspect.Diagnosis, *inspect.Look) {
 	t.Helper()
 	c.now = c.now.Add(10 * time.Second)
 	out := map[inspect.GroupPartition]inspect.Diagnosis{}
@@ -45,13 +45,13 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 	kafkatest.CreateTopic(t, cl, "plain", 1)
 	kafkatest.Produce(t, cl, kafkatest.Records("plain", 0, 5, 1_700_000_000_000, 1000)...)
 	kafkatest.Commit(t, cl, "g", kafkatest.At(f.Topic, 0, 3), kafkatest.At("plain", 0, 4))
-	c := &clock{time.UnixMilli(1_700_000_100_000)}
-	s := sampler(cl, c, "g")
+	c := &stepClock{time.UnixMilli(1_700_000_100_000)}
+	s := newSampler(cl, c, "g")
 	var got map[inspect.GroupPartition]inspect.Diagnosis
 	for range 9 {
-		got, _ = look(t, s, c)
+		got, _ = lookAgain(t, s, c)
 	}
-	marker, plain := got[inspect.GroupPartition{Group: "g", Partition: at(f.Topic, 0, 0).Partition}], got[inspect.GroupPartition{Group: "g", Partition: at("plain", 0, 0).Partition}]
+	marker, plain := got[inspect.GroupPartition{Group: "g", Partition: atOffset(f.Topic, 0, 0).Partition}], got[inspect.GroupPartition{Group: "g", Partition: atOffset("plain", 0, 0).Partition}]
 	if marker.Health != inspect.HealthOK || marker.Lag != 1 {
 		t.Errorf("before a marker: %s, lag %d", marker.Health, marker.Lag)
 	}
@@ -63,7 +63,7 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 		t.Errorf("lag in time: %+v", plain.LagTime)
 	}
 	kafkatest.Produce(t, cl, kafkatest.Records("plain", 0, 1, 1_700_000_200_000, 0)...)
-	if got, _ = look(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: at("plain", 0, 0).Partition}].Health != inspect.HealthStalled {
+	if got, _ = lookAgain(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: atOffset("plain", 0, 0).Partition}].Health != inspect.HealthStalled {
 		t.Errorf("after a record arrived: %+v", got)
 	}
 }
@@ -80,11 +80,11 @@ func TestSamplerSeesRetention(t *testing.T) {
 	base := time.Now().Truncate(time.Millisecond)
 	kafkatest.Produce(t, cl, kafkatest.Record("short", 0, base.Add(-time.Hour).UnixMilli(), "x"), kafkatest.Record("short", 0, base.UnixMilli(), "x"))
 	kafkatest.Commit(t, cl, "g", kafkatest.At("short", 0, 0))
-	c := &clock{base}
-	s := sampler(cl, c, "g")
-	look(t, s, c)
-	got2, _ := look(t, s, c)
-	d := got2[inspect.GroupPartition{Group: "g", Partition: at("short", 0, 0).Partition}]
+	c := &stepClock{base}
+	s := newSampler(cl, c, "g")
+	lookAgain(t, s, c)
+	got2, _ := lookAgain(t, s, c)
+	d := got2[inspect.GroupPartition{Group: "g", Partition: atOffset("short", 0, 0).Partition}]
 	if d.Health != inspect.HealthAboutToExpire || d.Expires != time.Hour-20*time.Second {
 		t.Errorf("%s, expires in %s (%v)", d.Health, d.Expires, d.LagTime)
 	}
@@ -97,16 +97,16 @@ func TestSamplerWithoutRead(t *testing.T) {
 	kafkatest.Produce(t, cl, kafkatest.Records("x", 0, 5, 1_700_000_000_000, 1000)...)
 	kafkatest.Commit(t, cl, "g", kafkatest.At("x", 0, 1))
 	fetches := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "x", Err: kerr.TopicAuthorizationFailed, Count: -1})
-	clk := &clock{time.UnixMilli(1_700_000_100_000)}
-	s := sampler(cl, clk, "g")
+	clk := &stepClock{time.UnixMilli(1_700_000_100_000)}
+	s := newSampler(cl, clk, "g")
 	var got map[inspect.GroupPartition]inspect.Diagnosis
 	for range 9 {
-		got, _ = look(t, s, clk)
+		got, _ = lookAgain(t, s, clk)
 	}
 	if n := fetches.Hits(); n != 1 {
 		t.Errorf("%d fetches were refused", n)
 	}
-	if d := got[inspect.GroupPartition{Group: "g", Partition: at("x", 0, 0).Partition}]; d.Health != inspect.HealthStopped || d.LagTime.Basis != inspect.LagAtLeast {
+	if d := got[inspect.GroupPartition{Group: "g", Partition: atOffset("x", 0, 0).Partition}]; d.Health != inspect.HealthStopped || d.LagTime.Basis != inspect.LagAtLeast {
 		t.Errorf("%+v", d)
 	}
 }
@@ -115,18 +115,18 @@ func TestSamplerChooses(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	o := kafkatest.F1(t, cl, "c-")
 	kafkatest.CreateTopic(t, cl, "lonely", 2)
-	c := &clock{time.Now()}
-	s := sampler(cl, c, "no-such-group")
+	c := &stepClock{time.Now()}
+	s := newSampler(cl, c, "no-such-group")
 	s.Match = func(g inspect.Group) bool { return g.Name == "c-app2" }
 	s.AllTopics = true
-	got, l := look(t, s, c)
+	got, l := lookAgain(t, s, c)
 	if len(got) != 3 {
 		t.Errorf("rows %v", got)
 	}
 	if len(l.Snapshot.Groups) != 2 || !l.Snapshot.Groups[1].NotFound {
 		t.Errorf("groups %+v", l.Snapshot.Groups)
 	}
-	if _, ok := l.Snapshot.Log.At(at("lonely", 1, 0).Partition); !ok {
+	if _, ok := l.Snapshot.Log.At(atOffset("lonely", 1, 0).Partition); !ok {
 		t.Errorf("the bounds of a topic without a group were not read")
 	}
 	_ = o
