@@ -163,6 +163,9 @@ func (a *App) report(ctx context.Context, err error) int {
 	if render.IsBrokenPipe(err) {
 		return exitDone
 	}
+	if f != nil && error(f) == err {
+		err = f.err // several refusals in one fault are a line each
+	}
 	a.Streams.Fail(render.Failure{Err: err, Hint: hint, ExitCode: code})
 	return code
 }

@@ -144,6 +144,9 @@ func (a *App) echoInstants(pos offset.Position) {
 		}
 		said[p.Text] = true
 		line := fmt.Sprintf("%s is %s", p.Text, offset.FormatTime(p.At.Time))
+		if p.Text == offset.FormatTime(p.At.Time) {
+			line = "the time is " + p.Text
+		}
 		if p.At.ZoneAssumed {
 			line += " (no zone was given: " + a.global.tz + " is assumed, --tz changes it)"
 		}

@@ -1,0 +1,171 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/sandbox"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs in README.md and docs/ with what the commands print")
+
+// docsNow is the time at which the documentation's commands run, so that their output can be compared to the letter.
+var docsNow = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+// Every ```console block of the README and of docs/ is run against a fresh sandbox, one for each file, in the order of the
+// file, and what it prints is compared. A command is a line that begins with "$ ". Run with -update to rewrite them.
+func TestDocumentation(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\n```console\n") {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			got := runBlocks(t, string(text))
+			if got == string(text) {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s does not show what the commands print; go test ./cmd -run Documentation -update rewrites it\n%s", filepath.Base(file), firstDifference(string(text), got))
+		})
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d\nshown: %s\nreal:  %s", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("shown %d lines, real %d lines", len(x), len(y))
+}
+
+var consoleBlock = regexp.MustCompile("(?s)\n```console\n(.*?)\n```")
+
+func runBlocks(t *testing.T, text string) string {
+	ctx := t.Context()
+	s, err := sandbox.Start(ctx, sandbox.Config{Clusters: 2, Now: docsNow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	d := docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir}}
+	d.hide = strings.NewReplacer(s.Bootstrap(), "127.0.0.1:9092", s.Clusters[1].Bootstrap, "127.0.0.1:9093", dir, "~")
+	return consoleBlock.ReplaceAllStringFunc(text, func(block string) string {
+		body := strings.TrimSuffix(strings.TrimPrefix(block, "\n```console\n"), "\n```")
+		return "\n```console\n" + d.run(body) + "\n```"
+	})
+}
+
+// docShell runs the few things that the documentation's blocks hold: koffset itself, echo $? and cat.
+type docShell struct {
+	t    *testing.T
+	ctx  context.Context
+	dir  string
+	env  map[string]string
+	hide *strings.Replacer
+	last int
+}
+
+func (d *docShell) run(body string) string {
+	var out strings.Builder
+	lines := strings.Split(body, "\n")
+	for i := 0; i < len(lines); i++ {
+		line, ok := strings.CutPrefix(lines[i], "$ ")
+		if !ok {
+			continue // the old output
+		}
+		out.WriteString("$ " + line + "\n")
+		for strings.HasSuffix(line, "\\") && i+1 < len(lines) {
+			i++
+			out.WriteString(lines[i] + "\n")
+			line = strings.TrimSuffix(line, "\\") + strings.TrimPrefix(lines[i], "> ")
+		}
+		out.WriteString(d.command(line))
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
+func (d *docShell) command(line string) string {
+	words := d.words(line)
+	switch {
+	case line == "echo $?":
+		return fmt.Sprintln(d.last)
+	case words[0] == "cat" && len(words) == 2:
+		b, err := os.ReadFile(filepath.Join(d.dir, words[1]))
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		return d.hide.Replace(string(b))
+	case words[0] != "koffset":
+		d.t.Fatalf("the documentation runs %q, which this test does not know", line)
+	}
+	var environ []string
+	for k, v := range d.env {
+		environ = append(environ, k+"="+v)
+	}
+	var buf bytes.Buffer
+	streams := &render.Streams{In: strings.NewReader(""), Out: &buf, Err: &buf, Env: func(k string) string { return d.env[k] }}
+	d.last = Run(d.ctx, words[1:], App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: func() time.Time { return docsNow }, Version: "v0.1.0"})
+	return d.hide.Replace(buf.String())
+}
+
+// words splits a line as a shell does, with quotes and $NAME.
+func (d *docShell) words(line string) []string {
+	var out []string
+	var cur strings.Builder
+	in, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			cur.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, in = r, true
+		case r == ' ':
+			if in {
+				out, in = append(out, cur.String()), false
+				cur.Reset()
+			}
+		default:
+			cur.WriteRune(r)
+			in = true
+		}
+	}
+	if in {
+		out = append(out, cur.String())
+	}
+	for i, w := range out {
+		out[i] = os.Expand(w, func(name string) string { return d.env[name] })
+	}
+	return out
+}
