@@ -1,0 +1,243 @@
+package migrate
+
+// Reading where groups stand, and what is there.
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// ExportOptions say what an export holds.
+type ExportOptions struct {
+	// Groups are the groups to export, as the list has them. Share groups have no commits, and are an error in the export.
+	Groups []inspect.Group
+	// Topics restricts the rows; nil is every topic that a group has commits on.
+	Topics *offset.Matcher
+	// Fingerprints reads the records around each position.
+	Fingerprints bool
+	// CreatedAt and Version go into the header.
+	CreatedAt time.Time
+	Version   string
+}
+
+// Sink takes an export as it is read.
+type Sink struct {
+	Begin func(Header) error
+	Group func(Group) error
+}
+
+// exportBatch is how many rows get their fingerprints together: enough to fill the requests, few enough for the memory.
+const exportBatch = 4096
+
+// ReadGroups reads the groups and hands them to the sink, sorted by name. incomplete says that something could not be
+// read: it is in the groups and rows as such. The error is the sink's, or set where nothing could be read.
+func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (incomplete bool, err error) {
+	cluster, err := inspect.ReadCluster(ctx, cl)
+	if err != nil {
+		return true, err
+	}
+	snap, err := inspect.Read(ctx, cl, inspect.Query{Groups: o.Groups, Topics: o.Topics})
+	if err != nil {
+		return true, err
+	}
+	h := Header{CreatedAt: o.CreatedAt, Version: o.Version, ClusterID: cluster.ID, Fingerprints: o.Fingerprints, Source: "groups", Topics: topicsOf(snap.Topics)}
+	if err := to.Begin(h); err != nil {
+		return true, err
+	}
+	var batch []Group
+	rows := 0
+	flush := func() error {
+		if o.Fingerprints {
+			printRows(ctx, cl, snap.Topics, snap.Log, batch)
+		}
+		for _, g := range batch {
+			incomplete = incomplete || g.incomplete()
+			if err := to.Group(g); err != nil {
+				return err
+			}
+		}
+		batch, rows = batch[:0], 0
+		return nil
+	}
+	for _, d := range snap.Groups {
+		g := groupOf(snap, d)
+		batch, rows = append(batch, g), rows+len(g.Rows)
+		if rows >= exportBatch {
+			if err := flush(); err != nil {
+				return true, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return true, err
+	}
+	if err := ctx.Err(); err != nil {
+		return true, context.Cause(ctx)
+	}
+	return incomplete, nil
+}
+
+func (g Group) incomplete() bool {
+	return g.Error != "" || slices.ContainsFunc(g.Rows, func(r Row) bool { return r.Error != "" })
+}
+
+func topicsOf(topics map[string]inspect.Topic) []Topic {
+	out := make([]Topic, 0, len(topics))
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		t := topics[name]
+		e := Topic{Name: name, ID: t.TopicID(), Partitions: len(t.Partitions)}
+		if t.Err != nil {
+			e.Error, e.Partitions = t.Err.Error(), 0
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
+	g := Group{Name: d.Name, Type: string(d.Type), State: d.State, Members: len(d.Members), Live: d.Active()}
+	if err := snap.GroupErr(d); err != nil {
+		g.Error = err.Error()
+	}
+	if d.Type == inspect.TypeShare {
+		g.Error = "a share group has no committed offsets that could be carried"
+		return g
+	}
+	committed := map[string]bool{}
+	for _, t := range snap.Commits(d.Name).Topics {
+		committed[t.Topic] = true
+	}
+	for r := range snap.Rows(d) {
+		if !committed[r.Topic] {
+			continue // a member reads it, and nothing was stored
+		}
+		row := Row{Group: d.Name, Partition: r.Partition, Bounds: r.Bounds}
+		switch {
+		case r.Status == inspect.StatusUnstable:
+			row.Error = "a transaction that is open holds a commit for it: what is stored then is not known yet"
+		case r.Committed != nil && r.Committed.Offset < 0:
+			row.Error = fmt.Sprintf("the stored number %d is no offset", r.Committed.Offset)
+		default:
+			row.Committed = r.Committed
+		}
+		if row.Gone = r.Status == inspect.StatusUnknownTopic; row.Gone {
+			row.Error = ""
+		} else if r.Err != nil {
+			row.Error = strings.ReplaceAll(r.Err.Error(), "\n", "; ")
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// printRows reads the fingerprints of all rows that have an offset and bounds.
+func printRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.Topic, log inspect.Log, groups []Group) {
+	var places []Place
+	each := func(do func(*Row)) {
+		for i := range groups {
+			for j := range groups[i].Rows {
+				if r := &groups[i].Rows[j]; r.Committed != nil && r.Bounds != nil {
+					do(r)
+				}
+			}
+		}
+	}
+	each(func(r *Row) { places = append(places, Place{r.Partition, r.Committed.Offset}) })
+	got := ReadSurroundings(ctx, cl, topics, log, places)
+	each(func(r *Row) {
+		read := got[Place{r.Partition, r.Committed.Offset}]
+		if read.Err != nil {
+			if r.Error == "" {
+				r.Error = fmt.Sprintf("its records could not be read: %v", read.Err)
+			}
+			return
+		}
+		r.Around = &read.Surroundings
+	})
+}
+
+// ReadPositions exports positions that do not come from the group itself, such as those of a savepoint, as if the group had
+// committed them. source says in words where they are from.
+func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, group, source string, at map[offset.Partition]offset.Foreign, to Sink) (incomplete bool, err error) {
+	cluster, err := inspect.ReadCluster(ctx, cl)
+	if err != nil {
+		return true, err
+	}
+	names := map[string]bool{}
+	parts := inspect.Partitions{}
+	for p := range at {
+		if o.Topics == nil || o.Topics.Match(p.Topic) {
+			names[p.Topic] = true
+		}
+	}
+	topics, err := inspect.ReadTopics(ctx, cl, slices.AppendSeq([]string{}, maps.Keys(names)))
+	if err != nil {
+		return true, err
+	}
+	g := Group{Name: group}
+	for _, p := range slices.SortedFunc(maps.Keys(at), offset.Partition.Compare) {
+		if !names[p.Topic] {
+			continue
+		}
+		f := at[p]
+		row := Row{Group: group, Partition: p, Marker: f.Marker}
+		if f.Marker == "" {
+			c := f.Committed
+			row.Committed = &c
+		}
+		if err := topics[p.Topic].PartitionErr(p.Partition); err != nil {
+			row.Error = err.Error()
+		} else {
+			parts.Add(p)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	log := inspect.ReadBounds(ctx, cl, parts)
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		if l, ok := log.At(r.Partition); ok && r.Error == "" {
+			if l.Err != nil {
+				r.Error = l.Err.Error()
+			} else {
+				b := l.Bounds
+				r.Bounds = &b
+			}
+		}
+	}
+	h := Header{CreatedAt: o.CreatedAt, Version: o.Version, ClusterID: cluster.ID, Fingerprints: o.Fingerprints, Source: source, Topics: topicsOf(topics)}
+	if err := to.Begin(h); err != nil {
+		return true, err
+	}
+	groups := []Group{g}
+	if o.Fingerprints {
+		printRows(ctx, cl, topics, log, groups)
+	}
+	return groups[0].incomplete(), to.Group(groups[0])
+}
+
+// Collect makes an export in memory.
+func Collect(read func(Sink) (bool, error)) (*Export, error) {
+	x := &Export{}
+	var err error
+	x.Incomplete, err = read(Sink{
+		Begin: func(h Header) error { x.Header = h; return nil },
+		Group: func(g Group) error {
+			g.Rows = slices.Clone(g.Rows)
+			x.Groups = append(x.Groups, g)
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}

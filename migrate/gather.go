@@ -1,0 +1,379 @@
+package migrate
+
+// Reading what Translate needs to know about the target. Cheap questions come first, and only rows that they leave open
+// are searched for: first the next record, then the last one read, then farther ones.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// Mapping says where rows go.
+type Mapping struct {
+	Topics, Groups Renames
+	// MM2Source is the alias that MirrorMaker 2 has for the source: topics that no rule of Topics names are looked for as
+	// ALIAS.topic first, and by their own name then (IdentityReplicationPolicy).
+	MM2Source string
+}
+
+// Query says what to translate, and how.
+type Query struct {
+	Rows     []Row
+	Header   Header // of the export they are from
+	Mapping  Mapping
+	Rules    Rules
+	Window   int // records a search compares; 0 is DefaultWindow
+	MM2      *MM2
+	Table    map[offset.Partition][]Sync // by source partition, sorted
+	Progress func(done, total int)       // may be nil; called from one goroutine
+}
+
+// Item is one row with its place on the target.
+type Item struct {
+	Row      Row
+	Group    string // on the target
+	Target   offset.Partition
+	TopicID  string // the target topic's
+	Evidence Evidence
+	// Current is what the target group has stored there now, nil where nothing.
+	Current *offset.Committed
+	// Unstable says that a transaction holds a commit for it.
+	Unstable bool
+	Translation
+}
+
+// Result is a translated set of rows.
+type Result struct {
+	ClusterID string
+	Items     []*Item // sorted by target group and partition
+}
+
+// target is the cluster that positions are carried to.
+type target struct {
+	cl      *kgo.Client
+	cluster inspect.Cluster
+	topics  map[string]inspect.Topic
+	log     inspect.Log
+	window  int
+}
+
+// TranslateAll reads the evidence from the target cluster and translates every row. The error is set where the target
+// cannot be read at all, or where two rows would go to one place; what concerns one row is in its translation.
+func TranslateAll(ctx context.Context, cl *kgo.Client, q Query) (*Result, error) {
+	t := &target{cl: cl, window: q.Window}
+	if t.window <= 0 {
+		t.window = DefaultWindow
+	}
+	var err error
+	if t.cluster, err = inspect.ReadCluster(ctx, cl); err != nil {
+		return nil, err
+	}
+	items, err := t.place(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	t.readCommits(ctx, items)
+	t.readBounds(ctx, items)
+	if slices.Contains(q.Rules.Strategies, Same) {
+		t.readSame(ctx, items)
+	}
+	for _, i := range items {
+		i.Evidence.Window = t.window
+		i.Evidence.Syncs = q.MM2.Syncs(i.Row.Partition)
+		i.Evidence.Table = q.Table[i.Row.Partition]
+		if c := i.Row.Committed; c != nil {
+			i.Evidence.Checkpoint = q.MM2.Checkpoint(i.Row.Group, i.Target, c.Offset)
+		}
+	}
+	if slices.Contains(q.Rules.Strategies, ByTimestamp) {
+		t.readNextTimes(ctx, items)
+	}
+	if slices.Contains(q.Rules.Strategies, ByRecord) {
+		t.search(ctx, items, q)
+	}
+	for _, i := range items {
+		i.Translation = Translate(i.Row, i.Evidence, q.Rules)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return &Result{ClusterID: t.cluster.ID, Items: items}, nil
+}
+
+// place names each row's group and partition on the target and reads the topics' metadata.
+func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
+	names := map[string]bool{}
+	for _, r := range q.Rows {
+		to, ruled := q.Mapping.Topics.Apply(r.Topic)
+		names[to] = true
+		if !ruled && q.Mapping.MM2Source != "" {
+			names[q.Mapping.MM2Source+"."+to] = true
+		}
+	}
+	var err error
+	if t.topics, err = inspect.ReadTopics(ctx, t.cl, slices.AppendSeq([]string{}, maps.Keys(names))); err != nil {
+		return nil, err
+	}
+	type key struct {
+		group string
+		offset.Partition
+	}
+	taken := map[key]*Item{}
+	items := make([]*Item, 0, len(q.Rows))
+	for _, r := range q.Rows {
+		i := &Item{Row: r, Target: r.Partition}
+		i.Group, _ = q.Mapping.Groups.Apply(r.Group)
+		to, ruled := q.Mapping.Topics.Apply(r.Topic)
+		if mm2 := q.Mapping.MM2Source + "." + to; !ruled && q.Mapping.MM2Source != "" && t.topics[mm2].Err == nil {
+			to = mm2
+		}
+		i.Target.Topic = to
+		k := key{i.Group, i.Target}
+		if other := taken[k]; other != nil {
+			return nil, &ConflictError{Group: i.Group, Partition: i.Target, First: other.Row, Second: r}
+		}
+		taken[k] = i
+		i.Evidence.Err = t.check(q.Header, i)
+		i.TopicID = t.topics[to].TopicID()
+		items = append(items, i)
+	}
+	slices.SortFunc(items, func(a, b *Item) int {
+		if c := strings.Compare(a.Group, b.Group); c != 0 {
+			return c
+		}
+		return a.Target.Compare(b.Target)
+	})
+	return items, nil
+}
+
+// ConflictError says that two rows of the source would become one on the target.
+type ConflictError struct {
+	Group     string
+	Partition offset.Partition
+	First     Row
+	Second    Row
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", e.First.Group, e.First.Partition,
+		e.Second.Group, e.Second.Partition, e.Group, e.Partition)
+}
+
+// check says why a row's topic cannot take it, and fills in what is known about the two clusters.
+func (t *target) check(h Header, i *Item) error {
+	topic := t.topics[i.Target.Topic]
+	source, known := h.Topic(i.Row.Topic)
+	i.Evidence.SameCluster = h.ClusterID != "" && h.ClusterID == t.cluster.ID
+	if i.Evidence.SameCluster && i.Target == i.Row.Partition {
+		i.Evidence.SameTopic = source.ID == topic.TopicID()
+		i.Evidence.Recreated = source.ID != "" && topic.TopicID() != "" && !i.Evidence.SameTopic
+	}
+	switch {
+	case errors.Is(topic.Err, kerr.UnknownTopicOrPartition):
+		return fmt.Errorf("topic %s does not exist on the target, or may not be described there", i.Target.Topic)
+	case topic.Err != nil:
+		return fmt.Errorf("topic %s: %w", i.Target.Topic, topic.Err)
+	case known && source.Partitions > 0 && source.Partitions != len(topic.Partitions):
+		return fmt.Errorf("topic %s has %d partitions at the source and %d on the target (%s): a record's partition is another one there",
+			i.Row.Topic, source.Partitions, len(topic.Partitions), i.Target.Topic)
+	}
+	return topic.PartitionErr(i.Target.Partition)
+}
+
+func (t *target) readCommits(ctx context.Context, items []*Item) {
+	var groups []string
+	for _, i := range items {
+		if len(groups) == 0 || groups[len(groups)-1] != i.Group {
+			groups = append(groups, i.Group)
+		}
+	}
+	commits := map[string]inspect.Commits{}
+	for _, c := range inspect.ReadCommits(ctx, t.cl, groups) {
+		commits[c.Group] = c
+	}
+	for _, i := range items {
+		c := commits[i.Group]
+		if c.Err != nil {
+			i.Evidence.Err = fmt.Errorf("group %s: %w", i.Group, c.Err)
+		}
+		if row, ok := c.Find(i.Target); ok {
+			i.Current, i.Unstable = row.Committed(), row.Unstable()
+		}
+	}
+}
+
+func (t *target) readBounds(ctx context.Context, items []*Item) {
+	parts := inspect.Partitions{}
+	for _, i := range items {
+		if i.Evidence.Err == nil {
+			parts.Add(i.Target)
+		}
+	}
+	parts.Compact()
+	t.log = inspect.ReadBounds(ctx, t.cl, parts)
+	for _, i := range items {
+		if i.Evidence.Err != nil {
+			continue
+		}
+		l, _ := t.log.At(i.Target)
+		if l.Err != nil {
+			i.Evidence.Err = l.Err
+			continue
+		}
+		b := l.Bounds
+		i.Evidence.Bounds = &b
+	}
+}
+
+// readSame reads the target's records at the offsets that the fingerprints have at the source.
+func (t *target) readSame(ctx context.Context, items []*Item) {
+	var walks []*walk
+	var of []*Item
+	for _, i := range items {
+		e, a := &i.Evidence, i.Row.Around
+		if e.Err != nil || e.Bounds == nil || a == nil || e.SameCluster {
+			continue
+		}
+		want := map[int64]bool{}
+		low, high := int64(-1), int64(-1)
+		for _, f := range slices.Concat(a.At, a.Before) {
+			if f.Offset < e.Bounds.Start || f.Offset >= e.Bounds.End {
+				continue
+			}
+			want[f.Offset] = true
+			if low < 0 || f.Offset < low {
+				low = f.Offset
+			}
+			high = max(high, f.Offset)
+		}
+		if low < 0 {
+			continue
+		}
+		e.AtSame = map[int64]Fingerprint{}
+		walks = append(walks, &walk{part: i.Target, next: low, until: high + 1, bytes: searchBytes, visit: func(r record) bool {
+			if want[r.Offset] {
+				e.AtSame[r.Offset] = r.fingerprint()
+			}
+			return true
+		}})
+		of = append(of, i)
+	}
+	newFetcher(t.cl, offset.ReadUncommitted, t.topics).run(ctx, walks)
+	for n, w := range walks {
+		if w.err != nil {
+			of[n].Evidence.AtSame = nil // the other strategies will say what is wrong
+		}
+	}
+}
+
+func (t *target) readNextTimes(ctx context.Context, items []*Item) {
+	var asks []*ask
+	for _, i := range items {
+		if e, a := &i.Evidence, i.Row.Around; e.Err == nil && a != nil && !a.EarliestUnread.IsZero() {
+			asks = append(asks, &ask{part: i.Target, at: a.EarliestUnread, set: func(l inspect.Lookup) { e.NextTime = l.Record }})
+		}
+	}
+	lookupTimes(ctx, t.cl, asks)
+}
+
+// search looks for fingerprints until each row is settled or all of them were looked for.
+func (t *target) search(ctx context.Context, items []*Item, q Query) {
+	total := len(items)
+	for {
+		var wants []*want
+		for _, i := range items {
+			if side, n, ok := nextSearch(i.Row, i.Evidence, q.Rules); ok {
+				w := &want{part: i.Target}
+				list, fps := &i.Evidence.At, i.Row.Around.At
+				if side == before {
+					list, fps = &i.Evidence.Before, i.Row.Around.Before
+				}
+				w.fp = fps[n]
+				w.put = func() { *list = append(*list, w.got) }
+				wants = append(wants, w)
+			}
+		}
+		if q.Progress != nil {
+			q.Progress(total-len(wants), total)
+		}
+		if len(wants) == 0 {
+			break
+		}
+		t.find(ctx, wants, t.window)
+		for _, w := range wants {
+			w.put()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	// Where identical records leave it open, the first record as late as any unread one is before all of them.
+	var asks []*ask
+	for _, i := range items {
+		e, a := &i.Evidence, i.Row.Around
+		if e.Err != nil || a == nil || a.EarliestUnread.IsZero() || len(e.At) == 0 || !e.At[0].Matches {
+			continue
+		}
+		if _, settled := decideClean(i.Row, *e); !settled {
+			asks = append(asks, &ask{part: i.Target, at: a.EarliestUnread, set: func(l inspect.Lookup) { e.Unread = l.Record }})
+		}
+	}
+	lookupTimes(ctx, t.cl, asks)
+}
+
+type side bool
+
+const (
+	at     side = false
+	before side = true
+)
+
+// nextSearch says which fingerprint of a row to look for next: the next record, the last one read, and then farther ones
+// on both sides in turn. ok is false where the row is settled, or nothing is left to look for.
+func nextSearch(r Row, e Evidence, rules Rules) (s side, n int, ok bool) {
+	if r.Committed == nil || r.Gone || r.Around == nil || e.Err != nil || e.Bounds == nil {
+		return at, 0, false
+	}
+	x := translator{r: r, e: e, p: r.Committed.Offset, rules: rules}
+	if x.outside() != "" {
+		return at, 0, false
+	}
+	for _, st := range rules.Strategies {
+		if st == ByRecord {
+			break
+		}
+		if t := Translate(r, e, Rules{Strategies: []Strategy{st}, AllowUnproven: rules.AllowUnproven, MaxAgain: rules.MaxAgain}); t.Resolved() {
+			return at, 0, false
+		}
+	}
+	for _, done := range slices.Concat(e.At, e.Before) {
+		if done.Stamped || done.Err != nil {
+			return at, 0, false
+		}
+	}
+	expired := r.Bounds != nil && r.Committed.Offset < r.Bounds.Start
+	if expired {
+		return at, 0, len(e.At) == 0 && len(r.Around.At) > 0
+	}
+	if _, settled := decideClean(r, e); settled {
+		return at, 0, false
+	}
+	left, right := len(e.Before), len(e.At)
+	switch {
+	case right < len(r.Around.At) && (right < left || right == 0 || left == len(r.Around.Before)):
+		return at, right, true
+	case left < len(r.Around.Before):
+		return before, left, true
+	}
+	return at, 0, false
+}

@@ -1,0 +1,185 @@
+package migrate
+
+// From translated rows to a plan that package reset applies.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+// PlanOptions decide what becomes of rows that are not simply committed.
+type PlanOptions struct {
+	// Verb and Asked go into the plan.
+	Verb, Asked string
+	// SkipUnresolved leaves rows without an offset alone; without it they are refused.
+	SkipUnresolved bool
+	// AllowRewind moves a target group back where it stands after the translated position.
+	AllowRewind bool
+	// IdleOnly leaves groups out that have members on the target, instead of planning for them.
+	IdleOnly bool
+}
+
+// Planned is a plan and what it leaves out.
+type Planned struct {
+	Plan  *reset.Plan
+	Notes []Note
+	// Skipped are groups that IdleOnly left out.
+	Skipped []string
+}
+
+// Note is a fact about a target group that a reader of the plan should know.
+type Note struct {
+	Group string
+	Text  string
+	// Active says that members are there: applying would be refused.
+	Active bool
+}
+
+// MakePlan turns translated rows into a plan. Rows without a commit at the source are not in it. The error is set where
+// the target's groups cannot be listed.
+func MakePlan(ctx context.Context, cl *kgo.Client, res *Result, o PlanOptions) (*Planned, error) {
+	var names []string
+	for _, i := range res.Items {
+		if len(names) == 0 || names[len(names)-1] != i.Group {
+			names = append(names, i.Group)
+		}
+	}
+	listed, err := reset.FindGroups(ctx, cl, names)
+	if err != nil {
+		return nil, err
+	}
+	described := inspect.Describe(ctx, cl, listed)
+	return BuildPlan(res, described, o)
+}
+
+// BuildPlan is MakePlan without I/O: described are the target's groups.
+func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOptions) (*Planned, error) {
+	p := &Planned{Plan: &reset.Plan{Verb: o.Verb, Asked: o.Asked, ClusterID: res.ClusterID, Isolation: offset.ReadUncommitted}}
+	for items := range groupsOf(res.Items) {
+		name := items[0].Group
+		d := described[name]
+		if d.Active() && o.IdleOnly {
+			p.Skipped = append(p.Skipped, name)
+			continue
+		}
+		create := d.NotFound
+		var rows []reset.Change
+		for _, i := range items {
+			if i.Outcome == NoCommit {
+				continue
+			}
+			create = create && i.Current == nil
+			rows = append(rows, changeOf(i, o))
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if d.Type == inspect.TypeShare {
+			for n := range rows {
+				refuseRow(&rows[n], "the target group is a share group, which stores no commits", "choose another name with --map-group")
+			}
+		}
+		p.Plan.Changes = append(p.Plan.Changes, rows...)
+		p.Plan.Groups = append(p.Plan.Groups, reset.PlanGroup{Name: name, Type: string(d.Type), Create: create, Application: string(d.Application)})
+		if d.Active() {
+			p.Notes = append(p.Notes, Note{Group: name, Text: reset.Activity(d) + ": executing the plan would be refused", Active: true})
+		}
+	}
+	slices.SortFunc(p.Plan.Groups, func(a, b reset.PlanGroup) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Plan.Changes, func(a, b reset.Change) int { return a.Key().Compare(b.Key()) })
+	return p, p.Plan.Seal()
+}
+
+// groupsOf yields the items of each target group; they are sorted by it.
+func groupsOf(items []*Item) func(yield func([]*Item) bool) {
+	return func(yield func([]*Item) bool) {
+		for len(items) > 0 {
+			n := 1
+			for n < len(items) && items[n].Group == items[0].Group {
+				n++
+			}
+			if !yield(items[:n]) {
+				return
+			}
+			items = items[n:]
+		}
+	}
+}
+
+func refuseRow(c *reset.Change, text, hint string) {
+	c.Action, c.To, c.Error, c.Hint = checkpointfile.ActionRefuse, nil, text, hint
+}
+
+func changeOf(i *Item, o PlanOptions) reset.Change {
+	c := reset.Change{Group: i.Group, Partition: i.Target, TopicID: i.TopicID, How: offset.ReasonTranslated}
+	if i.Current != nil {
+		c.From = &reset.Commit{Offset: i.Current.Offset, LeaderEpoch: i.Current.LeaderEpoch, Metadata: i.Current.Metadata}
+	}
+	if b := i.Evidence.Bounds; b != nil {
+		c.LogStart, c.LogEnd, c.LastStable = &b.Start, &b.End, &b.LastStable
+	}
+	leave := func(format string, args ...any) reset.Change {
+		c.Action, c.Detail = checkpointfile.ActionLeave, fmt.Sprintf(format, args...)
+		return c
+	}
+	switch {
+	case i.Unstable:
+		refuseRow(&c, "a transaction that is still open holds a commit for it on the target: what is stored then is not known yet", "wait until the transaction ends")
+		return c
+	case !i.Resolved() && o.SkipUnresolved:
+		c.How = offset.ReasonSkipped
+		return leave("unresolved: %s", strings.Join(i.Reasons, "; "))
+	case !i.Resolved():
+		refuseRow(&c, "unresolved: "+strings.Join(i.Reasons, "; "), i.Hint)
+		return c
+	}
+	c.Proof = i.Label() + " (" + string(i.Strategy) + "): " + i.Proof
+	to := reset.Commit{Offset: i.Offset, Metadata: i.Row.Committed.Metadata} // the source's epochs mean nothing here
+	switch cur := i.Current; {
+	case cur != nil && cur.Offset > i.Offset && !o.AllowRewind:
+		return leave("the target stands at %d, ahead of %d: not moved back (--allow-rewind moves it)", cur.Offset, i.Offset)
+	case cur != nil && cur.Offset == i.Offset && cur.Metadata == to.Metadata:
+		c.Action, c.To = checkpointfile.ActionNone, c.From
+		return c
+	}
+	c.Action, c.To = checkpointfile.ActionCommit, &to
+	c.Detail = fmt.Sprintf("%d at the source", i.Row.Committed.Offset)
+	return c
+}
+
+// Tally counts translated rows by outcome.
+type Tally struct {
+	Exact, Again, Unproven, Unresolved, NoCommit int
+	// MostAgain is the largest number of records that one row may read again, SumAgain that of all rows.
+	MostAgain, SumAgain int64
+}
+
+// Count counts the rows of a result.
+func (r *Result) Count() Tally {
+	var t Tally
+	for _, i := range r.Items {
+		switch i.Outcome {
+		case Exact:
+			t.Exact++
+		case Again:
+			t.Again++
+			t.MostAgain, t.SumAgain = max(t.MostAgain, i.Translation.Again), t.SumAgain+i.Translation.Again
+		case Unproven:
+			t.Unproven++
+		case NoCommit:
+			t.NoCommit++
+		default:
+			t.Unresolved++
+		}
+	}
+	return t
+}

@@ -1,0 +1,76 @@
+package migrate
+
+// What an export holds.
+
+import (
+	"time"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// Row is where one group stood on one partition when it was exported.
+type Row struct {
+	Group string
+	offset.Partition
+	// Committed is nil where the group has no commit: it is never replaced by the log end.
+	Committed *offset.Committed
+	// Marker is set in a row that was exported from a Flink snapshot whose source had not read yet; Committed is nil then.
+	Marker offset.Marker
+	Bounds *offset.Bounds // nil where they could not be read
+	// Around is nil where fingerprints were left out, or could not be read.
+	Around *Surroundings
+	// Gone says that the topic or partition does not exist any more: the commit is left over, and nothing can read it.
+	Gone bool
+	// Error says why the row is incomplete; empty where it is not.
+	Error string
+}
+
+// Topic is what an export says about a topic.
+type Topic struct {
+	Name       string `json:"topic"`
+	ID         string `json:"topic_id,omitempty"` // as Kafka prints it; empty on brokers before 2.8
+	Partitions int    `json:"partitions"`         // 0 where it could not be read
+	Error      string `json:"error,omitempty"`
+}
+
+// Group is what an export says about a group.
+type Group struct {
+	Name    string
+	Type    string // classic, consumer, streams; empty where the broker does not tell
+	State   string
+	Members int
+	// Live says that members are there, or may be: its commits move on while they are carried.
+	Live  bool
+	Error string // why nothing, or not all, could be read
+	Rows  []Row  // sorted by topic and partition
+}
+
+// Header is the beginning of an export.
+type Header struct {
+	CreatedAt time.Time
+	Version   string // the koffset that wrote it
+	ClusterID string
+	// Fingerprints says that records were read.
+	Fingerprints bool
+	// Source is what the positions were read from, in words: the groups of the cluster, a checkpoint.
+	Source string
+	Topics []Topic // sorted
+}
+
+// Export is a whole export, as ReadExport returns it.
+type Export struct {
+	Header
+	Groups []Group // sorted
+	// Incomplete says that something could not be read when it was written.
+	Incomplete bool
+}
+
+// Topic returns one topic of the export.
+func (h *Header) Topic(name string) (Topic, bool) {
+	for _, t := range h.Topics {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Topic{}, false
+}
