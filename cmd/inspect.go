@@ -208,14 +208,17 @@ type tally struct {
 	firstErr  error
 	allDenied bool
 
-	past, below, invalid, held int
-	expired                    int64
+	past, below, invalid, held, unstable int
+	expired                              int64
 }
 
 func (p *inspection) print() error {
 	found := p.dropMissing()
 	if err := p.expectTopics(); err != nil {
 		return err
+	}
+	if !found && len(p.snap.Groups) == 0 && !p.o.format.IsJSON() {
+		return quietly(exitNotFound) // a header over nothing reads like an empty group
 	}
 	w := render.NewWriter(p.o.app.Streams, p.o.format, p.s.meta("inspect", render.F("isolation", render.String(p.o.iso.String()))))
 	p.allDenied = true
@@ -324,6 +327,9 @@ func (t *tally) count(r inspect.Row) {
 	}
 	if r.HeldBack > 0 && r.Committed != nil {
 		t.held++
+	}
+	if r.Unstable {
+		t.unstable++
 	}
 	if r.Err != nil {
 		t.failed(r.Err)

@@ -43,6 +43,9 @@ func (p *inspection) notes() {
 	if p.invalid > 0 {
 		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", partitions(p.invalid, "has", "have"))
 	}
+	if p.unstable > 0 {
+		st.Note("%s a commit in an open transaction: what is shown is the last final one, and a reader of the group waits", partitions(p.unstable, "has", "have"))
+	}
 	if p.held > 0 {
 		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", partitions(p.held, "is", "are"), p.o.iso)
 	}

@@ -163,6 +163,9 @@ func (o *resolveOptions) run(ctx context.Context, s *session) error {
 			refused = append(refused, r.refusal)
 		}
 	}
+	if bad > 0 && len(rows) == 0 && !o.format.IsJSON() {
+		return quietly(exitNotFound)
+	}
 	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
 		return err
 	}
@@ -229,7 +232,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 		}
 		ns := sp.Partitions
 		if len(ns) == 0 {
-			ns = t.Numbers()
+			ns = o.ofTopic(t)
 		}
 		for _, n := range ns {
 			p := offset.Partition{Topic: sp.Topic, Partition: n}
@@ -246,6 +249,22 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 	}
 	facts, err := inspect.Gather(ctx, s.client, q)
 	return facts, bad, err
+}
+
+// ofTopic are the partitions of a topic that was named without any: those of the map, where the position is one, since
+// the others were not asked about.
+func (o *resolveOptions) ofTopic(t inspect.Topic) []int32 {
+	var ns []int32
+	for p := range o.position.Map {
+		if p.Topic == t.Name {
+			ns = append(ns, p.Partition)
+		}
+	}
+	if len(ns) == 0 {
+		return t.Numbers()
+	}
+	slices.Sort(ns)
+	return ns
 }
 
 func (o *resolveOptions) failTopic(ctx context.Context, s *session, name string, err error) {
