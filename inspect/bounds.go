@@ -176,33 +176,35 @@ func FindTimes(ctx context.Context, cl *kgo.Client, iso offset.Isolation, at map
 	for p, i := range at {
 		asks[p.Topic] = append(asks[p.Topic], listAsk{p.Partition, max(i.Millis(), 0)})
 	}
-	return lookup(ctx, cl, iso, asks)
+	return lookup(ctx, cl, iso, asks, 0)
 }
 
 // FindMax looks up the record with the largest timestamp.
 func FindMax(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askMax))
+	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askMax), 7)
 }
 
 // FindLocalStart looks up the first offset that the broker keeps itself, with tiered storage.
 func FindLocalStart(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askLocalStart))
+	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askLocalStart), 8)
 }
 
 // FindTieredEnd looks up the last offset in remote storage.
 func FindTieredEnd(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askTiered))
+	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askTiered), 9)
 }
 
-func lookup(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[string][]listAsk) map[offset.Partition]Lookup {
+// lookup asks questions that ListOffsets knows from a version on. A broker that is older takes their number for a time before
+// 1970 and answers with its first record, so the version of the answer decides.
+func lookup(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[string][]listAsk, since int16) map[offset.Partition]Lookup {
 	out := map[offset.Partition]Lookup{}
 	var mu sync.Mutex
 	listOffsets(ctx, cl, iso, asks, func(topic string, a listed) {
 		l := Lookup{Err: a.err}
-		if errors.Is(a.err, kerr.UnsupportedVersion) || errors.Is(a.err, kerr.InvalidRequest) {
+		if errors.Is(a.err, kerr.UnsupportedVersion) || errors.Is(a.err, kerr.InvalidRequest) || a.err == nil && a.version < since {
 			l.Err = ErrUnsupported
 		}
-		if a.err == nil && a.offset >= 0 {
+		if l.Err == nil && a.offset >= 0 {
 			l.Record = &offset.Record{Offset: a.offset, LeaderEpoch: a.epoch, Time: a.time}
 		}
 		mu.Lock()
@@ -222,6 +224,7 @@ type listed struct {
 	offset    int64
 	epoch     offset.LeaderEpoch
 	time      time.Time
+	version   int16 // of the answer
 	err       error
 }
 
@@ -294,7 +297,7 @@ func sendListOffsets(ctx context.Context, cl *kgo.Client, req *kmsg.ListOffsetsR
 		}
 		for _, t := range s.Resp.(*kmsg.ListOffsetsResponse).Topics {
 			for _, p := range t.Partitions {
-				a := listed{partition: p.Partition, offset: p.Offset, epoch: offset.EpochOf(p.LeaderEpoch), err: kerr.ErrorForCode(p.ErrorCode)}
+				a := listed{partition: p.Partition, offset: p.Offset, epoch: offset.EpochOf(p.LeaderEpoch), version: s.Resp.GetVersion(), err: kerr.ErrorForCode(p.ErrorCode)}
 				if p.Timestamp >= 0 {
 					a.time = time.UnixMilli(p.Timestamp).UTC()
 				}
