@@ -115,7 +115,8 @@ func CheckJobName(job string) error {
 	return nil
 }
 
-func checkpointName(id int64) string { return "chk-" + strconv.FormatInt(id, 10) }
+// CheckpointName is the name of a checkpoint's folder.
+func CheckpointName(id int64) string { return "chk-" + strconv.FormatInt(id, 10) }
 
 // ListCheckpoints lists a job's checkpoints, the newest last. A folder that does not exist has none.
 func ListCheckpoints(jobDir string) ([]CheckpointRef, error) {
@@ -133,7 +134,7 @@ func ListCheckpoints(jobDir string) ([]CheckpointRef, error) {
 			continue
 		}
 		id, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || id < 0 || checkpointName(id) != e.Name() {
+		if err != nil || id < 0 || CheckpointName(id) != e.Name() {
 			continue
 		}
 		out = append(out, CheckpointRef{ID: id, Path: filepath.Join(jobDir, e.Name())})
@@ -230,7 +231,7 @@ func WriteCheckpoint(jobDir string, h *Header, c Checkpoint) (size int64, err er
 	if err != nil {
 		return 0, err
 	}
-	final := filepath.Join(jobDir, checkpointName(c.ID))
+	final := filepath.Join(jobDir, CheckpointName(c.ID))
 	if err := os.MkdirAll(jobDir, 0o700); err != nil {
 		return 0, writeError(final, err)
 	}
@@ -258,9 +259,9 @@ func WriteCheckpoint(jobDir string, h *Header, c Checkpoint) (size int64, err er
 // RemoveCheckpoint removes a job's checkpoint; one that is not there is no error. The file goes first, so that a crash
 // in between leaves no folder that looks whole.
 func RemoveCheckpoint(jobDir string, id int64) error {
-	dir := filepath.Join(jobDir, checkpointName(id))
+	dir := filepath.Join(jobDir, CheckpointName(id))
 	// Renamed first: a reader sees the whole checkpoint or none.
-	gone := filepath.Join(jobDir, "."+checkpointName(id)+".gone")
+	gone := filepath.Join(jobDir, "."+CheckpointName(id)+".gone")
 	if err := os.Rename(dir, gone); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -1,0 +1,172 @@
+package consume
+
+// What cannot be asked for: refused before anything is read.
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/offset"
+)
+
+// Check says whether a configuration can be used, without talking to Kafka. The error is an *Error of kind Usage.
+func (c Config) Check() error {
+	c.fill()
+	for _, check := range []func() error{c.checkScope, c.checkStart, c.checkGroup, c.checkCheckpoints, c.checkNumbers, c.checkJoin} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func usagef(hint, format string, args ...any) error { return errorf(Usage, hint, format, args...) }
+
+func (c *Config) checkScope() error {
+	switch {
+	case c.Sink == nil:
+		return usagef("", "there is no sink: the records would go nowhere")
+	case len(c.End.Ranges) > 0 && len(c.Topics) > 0:
+		return usagef("leave the topics out: the ranges name them", "both topics and ranges were given")
+	case len(c.End.Ranges) > 0 && (c.Start.chosen() || c.End.Until != nil):
+		return usagef("a range is both the start and the end", "both ranges and a start or an end were given")
+	case len(c.End.Ranges) == 0 && len(c.Topics) == 0:
+		return usagef("name a topic", "there is nothing to read")
+	}
+	seen := map[string]bool{}
+	for _, t := range c.Topics {
+		if seen[t.Topic] {
+			return usagef("write the partitions in one list", "topic %s was given twice", t.Topic)
+		}
+		seen[t.Topic] = true
+	}
+	return checkRanges(c.End.Ranges)
+}
+
+func (c *Config) checkStart() error {
+	if c.End.MaxRecords < 0 {
+		return usagef("", "at most %d records: the number is negative", c.End.MaxRecords)
+	}
+	if u := c.End.Until; u != nil && u.Kind == offset.AtTime && u.At.Time.After(c.now()) {
+		return usagef("leave the end out to read on, or name an instant that is past", "the end %s lies in the future", offset.FormatTime(u.At.Time))
+	}
+	if p := c.Start.Position; p != nil && p.Kind == offset.AfterStart {
+		return usagef("use current+N, start+N or end-N", "%s is not a place to start", p)
+	}
+	switch c.Policies.Reset {
+	case "", ResetEarliest, ResetLatest, ResetNone:
+	default:
+		return usagef("use earliest, latest or none; for a duration use --from @-1h", "auto.offset.reset %q is not one of its values", c.Policies.Reset)
+	}
+	return nil
+}
+
+func (c *Config) checkGroup() error {
+	if c.Group != "" {
+		return nil
+	}
+	need := func(what string) error {
+		return usagef("give it a group.id (--group)", "%s needs a group.id, and none is given", what)
+	}
+	switch {
+	case c.Join != nil:
+		return need("joining a group")
+	case len(c.End.Ranges) == 0 && c.startNeedsGroup():
+		if !c.Start.chosen() {
+			return usagef("give a group.id (--group), or choose where to start: --from earliest, latest, @TIME or an offset",
+				"nobody chose where to start, which is group-offsets, and that needs a group.id")
+		}
+		return need("the start " + c.Start.String())
+	case c.Commit.Auto:
+		return need("enable.auto.commit")
+	case c.End.Until != nil && c.End.Until.Needs().Committed && !c.End.Until.Needs().Foreign:
+		return need("the end " + c.End.Until.String())
+	}
+	return nil
+}
+
+// startNeedsGroup says that the start is the group's commit. A restored checkpoint beats the start mode, but whether
+// there is one is not known yet, and the next run may have none.
+func (c *Config) startNeedsGroup() bool {
+	p := c.Start.position()
+	n := p.Needs()
+	return n.Committed && !n.Foreign
+}
+
+func (c *Config) checkCheckpoints() error {
+	k := c.Checkpoints
+	switch {
+	case k.Interval != 0 && k.Interval < minInterval:
+		return usagef("", "a checkpoint interval of %s is too short: the least is %s", k.Interval, minInterval)
+	case k.Timeout < minInterval:
+		return usagef("", "a checkpoint timeout of %s is too short: the least is %s", k.Timeout, minInterval)
+	case k.MinPause < 0 || k.Tolerable < 0 || k.Interval < 0:
+		return usagef("", "a checkpoint's interval, pause and tolerable failures cannot be negative")
+	}
+	switch k.Retention {
+	case RetainOnCancellation, DeleteOnCancellation, NoExternalized:
+	default:
+		return usagef(fmt.Sprintf("use %s, %s or %s", RetainOnCancellation, DeleteOnCancellation, NoExternalized), "retention %q is not one of its values", k.Retention)
+	}
+	if k.Dir == "" {
+		if k.Restore != "" && k.Restore != RestoreNone && k.Restore != RestoreLatest {
+			return nil // a path of its own
+		}
+		if k.Restore == RestoreLatest {
+			return usagef("name the folder of the checkpoints", "there is nothing to restore from: no checkpoint folder is given")
+		}
+		return nil
+	}
+	if k.Interval == 0 {
+		return usagef("give an interval, such as 1m", "a checkpoint folder is given, and checkpoints are off")
+	}
+	if err := checkpointfile.CheckJobName(k.Job); err != nil {
+		return usagef("name the job", "%w", err)
+	}
+	if !filepath.IsLocal(k.Job) {
+		return usagef("", "%q cannot be the name of a job: it names a folder", k.Job)
+	}
+	return nil
+}
+
+func (c *Config) checkNumbers() error {
+	switch {
+	case c.Rate.Records < 0 || c.Rate.Bytes < 0 || c.Rate.Ramp < 0:
+		return usagef("", "a rate cannot be negative")
+	case c.Rate.Ramp > 0 && !c.Rate.limited():
+		return usagef("give a rate too", "a ramp without a rate has nothing to grow to")
+	case c.Commit.Interval < minInterval:
+		return usagef("", "auto.commit.interval.ms of %s is too short: the least is %s", c.Commit.Interval, minInterval)
+	case c.Fetch.MaxBytes < 0 || c.Fetch.MaxPartitionBytes < 0 || c.Fetch.Buffer < 0:
+		return usagef("", "a fetch size cannot be negative")
+	}
+	return nil
+}
+
+func (c *Config) checkJoin() error {
+	if c.Join == nil {
+		return nil
+	}
+	exclude := func(what string) error {
+		return usagef("leave one of them out", "joining the group and %s exclude each other: the group decides which partitions are read", what)
+	}
+	switch {
+	case c.Checkpoints.Interval > 0:
+		return exclude("checkpoints")
+	case c.Checkpoints.Restore != "" && c.Checkpoints.Restore != RestoreNone:
+		return exclude("restoring a checkpoint")
+	case c.Sink.Info().ExactlyOnce:
+		return exclude("an exactly-once sink")
+	case len(c.End.Ranges) > 0 || c.End.Until != nil:
+		return exclude("an end")
+	case c.Start.Mode() != ModeGroupOffsets:
+		return usagef("move the group first: koffset reset GROUP --to POSITION", "joining the group starts at the group's commits, not at %s", c.Start)
+	}
+	for _, t := range c.Topics {
+		if len(t.Partitions) > 0 {
+			return exclude("chosen partitions (" + t.String() + ")")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package consume
+
+// How a run ends: the last checkpoint, the last commit, and what is kept.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// end finishes a run whose loop has ended with err, and says what was kept.
+func (r *run) end(err error) (Summary, error) {
+	r.stats.setPhase(PhaseStopping)
+	s := Summary{Ended: Broken}
+	switch {
+	case err == nil:
+		s.Ended = Finished
+	case errors.Is(err, errStop):
+		s.Ended = Cancelled
+		if errors.Is(context.Cause(r.ctx), ErrSuspended) {
+			s.Ended = Suspended
+		}
+		err = nil
+	}
+	if r.fetch != nil {
+		// In the background: a client that waits for a broker's answer must not use up the time for the last checkpoint.
+		closed := make(chan struct{})
+		go func() { r.fetch.Close(); close(closed) }()
+		defer func() { <-closed }()
+	}
+	ctx, cancel := context.WithTimeout(r.work, r.cfg.StopTimeout)
+	defer cancel()
+	if err == nil {
+		err = r.finish(ctx, &s)
+	}
+	if err != nil {
+		s.Ended = Broken
+	}
+	if cerr := r.cfg.Sink.Close(ctx); cerr != nil && err == nil {
+		err, s.Ended = fmt.Errorf("close the sink: %w", cerr), Broken
+	}
+	r.retain(&s)
+	s.Committed = r.commit.last
+	r.stats.setPhase(PhaseEnded)
+	s.Stats = r.Stats()
+	return s, err
+}
+
+// finish makes the last checkpoint and the last commit.
+func (r *run) finish(ctx context.Context, s *Summary) error {
+	final := map[Ending]string{Finished: "finished", Cancelled: "cancelled", Suspended: "suspended"}[s.Ended]
+	// The commit under way first: the last one must not be overtaken by it.
+	if _, err := r.commit.finish(ctx); err != nil {
+		return err
+	}
+	if _, err := r.keeper.last(ctx, final); err != nil {
+		return err
+	}
+	failed, err := r.commit.finish(ctx)
+	if err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return errorf(Failed, "the checkpoint, if there is one, holds the same offsets", "the last commit to group %s failed", r.cfg.Group)
+	}
+	return nil
+}
+
+// retain keeps or removes the checkpoints, as the retention says.
+func (r *run) retain(s *Summary) {
+	if r.jobDir == "" {
+		return
+	}
+	k := &r.keeper
+	ret := r.cfg.Checkpoints.Retention
+	remove, why := false, ""
+	switch s.Ended {
+	case Finished:
+		remove, why = true, "the end was reached and everything is committed"
+	case Suspended:
+		why = "a suspension always keeps it"
+	case Cancelled:
+		remove, why = ret != RetainOnCancellation, "retention "+string(ret)+" on a cancellation"
+	case Broken:
+		remove, why = ret == NoExternalized, "retention "+string(ret)+" on a failure"
+	}
+	if remove {
+		k.removeAll()
+	}
+	s.Kept, s.KeptWhy = k.path, why
+}

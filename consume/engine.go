@@ -1,0 +1,184 @@
+package consume
+
+// Making an engine: everything that happens before the first record is asked for.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// Engine is a run that is planned. Run may be called once.
+type Engine struct {
+	cfg      Config
+	plan     *Plan
+	topics   map[string]inspect.Topic
+	restored *restored
+	unlock   func() // gives the job's lock back; nil without one
+	jobDir   string // empty with checkpoints in memory, or without
+	firstID  int64  // of the next checkpoint
+	stats    stats
+	notifyMu sync.Mutex
+	closed   sync.Once
+}
+
+// Run plans a run and runs it. ctx ends it; see Engine.Run.
+func Run(ctx context.Context, cfg Config) (Summary, error) {
+	e, err := New(ctx, cfg)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer e.Close()
+	for _, n := range e.plan.Notices {
+		e.notify(n)
+	}
+	return e.Run(ctx)
+}
+
+// New checks the configuration, takes the job's lock, finds the checkpoint to go on from, and resolves where every
+// partition starts and ends. It writes nothing and commits nothing. Call Close when the engine is not needed any more.
+//
+// The error is an *Error: Usage for a configuration that cannot be used, Refused where a policy or a limit refuses,
+// NotFound for a topic that does not exist; or a connection's or broker's error.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	cfg.fill()
+	e := &Engine{cfg: cfg}
+	e.stats.setPhase(PhaseStarting)
+	e.stats.chk = CheckpointStats{On: cfg.Checkpoints.Interval > 0, LastID: -1}
+	if err := e.prepare(ctx); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) prepare(ctx context.Context) error {
+	c := &e.cfg
+	var notes []Notice
+	if c.Checkpoints.Dir != "" {
+		dir, err := checkpointfile.ParseCheckpointDir(c.Checkpoints.Dir)
+		if err != nil {
+			return fileError(err)
+		}
+		c.Checkpoints.Dir, e.jobDir = dir, checkpointfile.JobDir(dir, c.Checkpoints.Job)
+		if e.unlock, err = checkpointfile.LockJob(e.jobDir); err != nil {
+			return fileError(err)
+		}
+		checkpointfile.SweepCheckpoints(e.jobDir)
+	}
+	from, highest, found, err := findRestore(c.Checkpoints)
+	if err != nil {
+		return err
+	}
+	e.restored, e.firstID, notes = from, highest+1, found
+	facts, topics, err := readFacts(ctx, c)
+	if err != nil {
+		return err
+	}
+	e.topics = topics
+	if from != nil {
+		ids := make(map[string]string, len(topics))
+		for name, t := range topics {
+			ids[name] = t.TopicID()
+		}
+		if err := from.fits(c, facts.cluster.ID, ids); err != nil {
+			return err
+		}
+	}
+	if e.plan, err = makePlan(c, facts, from); err != nil {
+		return err
+	}
+	e.plan.Notices = append(notes, e.plan.Notices...)
+	firstTimes(ctx, c.Client, c.isolation(), e.plan.Rows)
+	return nil
+}
+
+func fileError(err error) error {
+	kind, hint := Failed, ""
+	if fe, ok := err.(*checkpointfile.FileError); ok {
+		hint = fe.Hint
+		switch fe.Err {
+		case checkpointfile.ErrForeign:
+			kind = Usage
+		case checkpointfile.ErrLocked:
+			kind = Refused
+		}
+	}
+	return errorf(kind, hint, "checkpoints: %w", err)
+}
+
+// Plan is what Run will do. It must not be changed.
+func (e *Engine) Plan() *Plan { return e.plan }
+
+// Close gives back what New took, such as the job's lock. It may be called more than once, and after Run.
+func (e *Engine) Close() {
+	e.closed.Do(func() {
+		if e.unlock != nil {
+			e.unlock()
+		}
+	})
+}
+
+func (e *Engine) notify(n Notice) {
+	if e.cfg.Notify == nil {
+		return
+	}
+	e.notifyMu.Lock()
+	defer e.notifyMu.Unlock()
+	e.cfg.Notify(n)
+}
+
+// topicIDs are the ids of the topics that are read, for checkpoints.
+func (e *Engine) topicIDs() []checkpointfile.CheckpointTopic {
+	var out []checkpointfile.CheckpointTopic
+	for name, t := range e.topics {
+		out = append(out, checkpointfile.CheckpointTopic{Name: name, ID: t.TopicID()})
+	}
+	slices.SortFunc(out, func(a, b checkpointfile.CheckpointTopic) int {
+		return offset.Partition{Topic: a.Name}.Compare(offset.Partition{Topic: b.Name})
+	})
+	return out
+}
+
+// mode is the checkpoint mode by Flink's name.
+func (c *Config) mode() string {
+	if c.Checkpoints.AtLeastOnce {
+		return "AT_LEAST_ONCE"
+	}
+	return "EXACTLY_ONCE"
+}
+
+// Summary is how a run ended.
+type Summary struct {
+	Ended Ending
+	Stats Stats
+	// Kept is the checkpoint to go on from; empty where none is kept.
+	Kept string
+	// KeptWhy says why it was kept, or why none was.
+	KeptWhy string
+	// Committed are the positions that were committed last; nil where nothing was.
+	Committed []Position
+}
+
+// Ending is how a run ended.
+type Ending string
+
+// The endings.
+const (
+	Finished  Ending = "finished"  // the end was reached
+	Cancelled Ending = "cancelled" // the context ended
+	Suspended Ending = "suspended" // the context ended with ErrSuspended
+	Broken    Ending = "failed"
+)
+
+func (s Summary) String() string {
+	return fmt.Sprintf("%s after %s records, %s", s.Ended, count(s.Stats.Records), sizeText(float64(s.Stats.Bytes)))
+}

@@ -1,0 +1,280 @@
+package consume
+
+// Reading what a plan is made from: topics, commits, bounds, times.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// readFacts reads everything that the plan of c needs. Commits come before bounds, so that a busy group is never past the
+// end of its log; bounds come before times, so that a record which lands in between is found and not skipped.
+func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.Topic, error) {
+	var f planFacts
+	var err error
+	if f.cluster, err = inspect.ReadCluster(ctx, c.Client); err != nil {
+		return f, nil, err
+	}
+	topics, parts, err := readScope(ctx, c)
+	if err != nil {
+		return f, nil, err
+	}
+	commits := inspect.Commits{}
+	if c.Group != "" {
+		if commits, err = inspect.ReadCommitsOf(ctx, c.Client, c.Group); err != nil {
+			return f, nil, fmt.Errorf("read the commits of group %s: %w", c.Group, err)
+		}
+		f.groupCommits = commits.Len()
+		if f.groupCommits == 0 {
+			f.nearGroups = nearGroups(ctx, c)
+		}
+	}
+	log := inspect.ReadBounds(ctx, c.Client, parts)
+	sizes := readSizes(ctx, c.Client, parts)
+	for topic, ns := range parts {
+		for _, n := range ns {
+			p := offset.Partition{Topic: topic, Partition: n}
+			f.parts = append(f.parts, factsOf(c, p, topics[topic], log, commits, sizes))
+		}
+	}
+	slices.SortFunc(f.parts, func(a, b partFacts) int { return a.Compare(b.Partition) })
+	if len(c.End.Ranges) == 0 {
+		if err := c.addFacts(ctx, c.Start.position(), f.parts, func(p *partFacts) *offset.Facts { return &p.start }); err != nil {
+			return f, nil, err
+		}
+	}
+	if c.End.Until != nil {
+		if err := c.addFacts(ctx, *c.End.Until, f.parts, func(p *partFacts) *offset.Facts { return &p.end }); err != nil {
+			return f, nil, err
+		}
+	}
+	return f, topics, nil
+}
+
+func factsOf(c *Config, p offset.Partition, t inspect.Topic, log inspect.Log, commits inspect.Commits, sizes map[offset.Partition]int64) partFacts {
+	pf := partFacts{Partition: p, topicID: t.TopicID()}
+	var facts offset.Facts
+	if l, ok := log.At(p); ok {
+		facts.Err, facts.StartEpoch, facts.EndEpoch = l.Err, l.StartEpoch, l.EndEpoch
+		if l.Err == nil {
+			b := l.Bounds
+			facts.Bounds = &b
+		}
+	}
+	if row, ok := commits.Find(p); ok {
+		pf.committed = row.Committed()
+		facts.Committed = pf.committed
+		switch {
+		case row.Err() != nil:
+			facts.Err = fmt.Errorf("read the commit: %w", row.Err())
+		case row.Unstable() && c.Start.position().Needs().Committed:
+			facts.Err = fmt.Errorf("a transaction holds a commit of group %s that is not final: %w", c.Group, kerr.UnstableOffsetCommit)
+		}
+	}
+	if n, ok := sizes[p]; ok {
+		pf.bytes = &n
+	}
+	pf.start, pf.end = facts, facts
+	return pf
+}
+
+// readScope reads the topics' metadata and lists the partitions to read. A topic or partition that does not exist is an
+// *Error of kind NotFound.
+func readScope(ctx context.Context, c *Config) (map[string]inspect.Topic, inspect.Partitions, error) {
+	wanted := map[string][]int32{}
+	for _, t := range c.Topics {
+		wanted[t.Topic] = t.Partitions
+	}
+	for _, r := range c.End.Ranges {
+		wanted[r.Topic] = append(wanted[r.Topic], r.Partition.Partition)
+	}
+	names := slices.Sorted(maps.Keys(wanted))
+	topics, err := inspect.ReadTopics(ctx, c.Client, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := inspect.Partitions{}
+	for _, name := range names {
+		t := topics[name]
+		switch {
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+			return nil, nil, errorf(NotFound, nearTopics(ctx, c, name), "there is no topic %s", name)
+		case t.Err != nil:
+			return nil, nil, errorf(Failed, "", "topic %s: %w", name, t.Err)
+		case len(wanted[name]) == 0:
+			parts[name] = t.Numbers()
+			continue
+		}
+		for _, n := range wanted[name] {
+			if !t.Has(n) {
+				return nil, nil, errorf(NotFound, "", "topic %s has no partition %d: it has %d partitions", name, n, len(t.Partitions))
+			}
+			parts[name] = append(parts[name], n)
+		}
+	}
+	if err := c.checkMap(parts); err != nil {
+		return nil, nil, err
+	}
+	return topics, parts, nil
+}
+
+// checkMap refuses a map of offsets that names partitions which are not read: a typing error there would silently start
+// the partition that was meant somewhere else.
+func (c *Config) checkMap(parts inspect.Partitions) error {
+	p := c.Start.Position
+	if p == nil || p.Kind != offset.ByPartition {
+		return nil
+	}
+	for part := range p.Map {
+		if ns, ok := parts[part.Topic]; !ok || !slices.Contains(ns, part.Partition) {
+			return errorf(NotFound, "", "the start names %s, which is not read", part)
+		}
+	}
+	return nil
+}
+
+func nearTopics(ctx context.Context, c *Config, name string) string {
+	all, err := inspect.ReadTopics(ctx, c.Client, nil)
+	if err != nil {
+		return ""
+	}
+	return didYouMean(offset.Near(name, inspect.VisibleNames(all)))
+}
+
+func nearGroups(ctx context.Context, c *Config) []string {
+	groups, _, err := inspect.ListGroups(ctx, c.Client)
+	if err != nil {
+		return nil // without the right to list there are no near names
+	}
+	names := make([]string, 0, len(groups))
+	for _, g := range groups {
+		if g.Name == c.Group {
+			continue
+		}
+		names = append(names, g.Name)
+	}
+	return offset.Near(c.Group, names)
+}
+
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	text := "did you mean " + near[0]
+	for _, n := range near[1:] {
+		text += " or " + n
+	}
+	return text + "?"
+}
+
+// addFacts looks up what one position needs beside bounds and the group's own commit.
+func (c *Config) addFacts(ctx context.Context, pos offset.Position, parts []partFacts, of func(*partFacts) *offset.Facts) error {
+	needs := pos.Needs()
+	if needs.Time {
+		at := map[offset.Partition]offset.Instant{}
+		for i := range parts {
+			if one, ok := pos.For(parts[i].Partition); ok && one.Kind == offset.AtTime {
+				at[parts[i].Partition] = one.At
+			}
+		}
+		// With the isolation in force: under read_committed a record behind the last stable offset is not there yet.
+		fill(parts, of, inspect.FindTimes(ctx, c.Client, c.isolation(), at), func(f *offset.Facts, r *offset.Record) { f.Found = r })
+	}
+	all := inspect.Partitions{}
+	for i := range parts {
+		all.Add(parts[i].Partition)
+	}
+	at := func(r *offset.Record) *int64 {
+		if r == nil {
+			return nil
+		}
+		return &r.Offset
+	}
+	if needs.MaxTimestamp {
+		fill(parts, of, inspect.FindMax(ctx, c.Client, all), func(f *offset.Facts, r *offset.Record) { f.Max = r })
+	}
+	if needs.LocalStart {
+		fill(parts, of, inspect.FindLocalStart(ctx, c.Client, all), func(f *offset.Facts, r *offset.Record) { f.LocalStart = at(r) })
+	}
+	if needs.TieredEnd {
+		fill(parts, of, inspect.FindTieredEnd(ctx, c.Client, all), func(f *offset.Facts, r *offset.Record) { f.TieredEnd = at(r) })
+	}
+	if needs.Foreign {
+		return c.addForeign(ctx, pos, parts, of)
+	}
+	return nil
+}
+
+func fill(parts []partFacts, of func(*partFacts) *offset.Facts, found map[offset.Partition]inspect.Lookup, set func(*offset.Facts, *offset.Record)) {
+	for i := range parts {
+		l, asked := found[parts[i].Partition]
+		if !asked {
+			continue
+		}
+		f := of(&parts[i])
+		if l.Err != nil && f.Err == nil {
+			f.Err = l.Err
+		}
+		set(f, l.Record)
+	}
+}
+
+func (c *Config) addForeign(ctx context.Context, pos offset.Position, parts []partFacts, of func(*partFacts) *offset.Facts) error {
+	ask := map[string]offset.Position{}
+	for i := range parts {
+		if one, ok := pos.For(parts[i].Partition); ok && one.Needs().Foreign {
+			ask[one.String()] = one
+		}
+	}
+	for text, one := range ask {
+		var ps []offset.Partition
+		for i := range parts {
+			if q, ok := pos.For(parts[i].Partition); ok && q.String() == text {
+				ps = append(ps, parts[i].Partition)
+			}
+		}
+		got, err := c.readForeign(ctx, one, ps)
+		if err != nil {
+			return err
+		}
+		for i := range parts {
+			if v, ok := got[parts[i].Partition]; ok {
+				of(&parts[i]).Foreign = &v
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) readForeign(ctx context.Context, pos offset.Position, ps []offset.Partition) (map[offset.Partition]offset.Foreign, error) {
+	if pos.Kind != offset.OfGroup {
+		if c.Foreign == nil {
+			return nil, usagef("use group:G, a time or an offset", "%s cannot be read here", pos)
+		}
+		return c.Foreign(ctx, pos, ps)
+	}
+	commits, err := inspect.ReadCommitsOf(ctx, c.Client, pos.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("read the commits of group %s: %w", pos.Ref, err)
+	}
+	if commits.Len() == 0 {
+		return nil, errorf(NotFound, didYouMean(nearGroups(ctx, &Config{Client: c.Client, Group: pos.Ref})), "group %s has no commits", pos.Ref)
+	}
+	out := map[offset.Partition]offset.Foreign{}
+	for _, p := range ps {
+		if row, ok := commits.Find(p); ok {
+			if v := row.Committed(); v != nil {
+				out[p] = offset.Foreign{Committed: *v}
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,421 @@
+package consume
+
+// The plan of a run: where every partition starts and ends, and why. It is made before anything is read, from facts that
+// are read in facts.go; everything here is pure.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
+)
+
+// Plan is what a run will do.
+type Plan struct {
+	Cluster   inspect.Cluster
+	Start     Start
+	Isolation offset.Isolation
+	Group     string
+	// GroupIsNew says that the group has no commit anywhere.
+	GroupIsNew bool
+	Committer  Committer
+	// CommitterWhy is the setting that made it so, in words.
+	CommitterWhy string
+	// Restored is the checkpoint that the run goes on from; nil for a fresh start.
+	Restored *RestoredFrom
+	Rows     []PlanRow // sorted by topic and partition
+	// Notices are what should be said before the first record.
+	Notices []Notice
+}
+
+// RestoredFrom names a checkpoint.
+type RestoredFrom struct {
+	Path string
+	ID   int64
+	At   time.Time
+}
+
+// PlanRow is one partition of the plan.
+type PlanRow struct {
+	offset.Partition
+	TopicID string // empty where the broker tells none
+	Bounds  offset.Bounds
+	// Skip says that a policy leaves the partition out; Start means nothing then.
+	Skip   bool
+	Start  int64
+	Epoch  offset.LeaderEpoch
+	Reason offset.Reason
+	Detail string
+	// End is exclusive; nil for a run without an end on this partition.
+	End       *int64
+	EndReason offset.Reason
+	EndDetail string
+	// Left is how many records are read at most; nil where they are not counted.
+	Left *int64
+	// Committed is the group's commit; nil without one.
+	Committed *offset.Committed
+	// PassedOver and ReadAgain are how many offsets of the log lie between the group's commit and the start: unread ones
+	// that will not be read, and read ones that will be read again.
+	PassedOver, ReadAgain int64
+	// Backlog is how many offsets lie between the start and the end, or the log end.
+	Backlog int64
+	// Bytes is about how much the backlog takes on the broker's disk; nil where the broker does not tell.
+	Bytes *int64
+	// First is the time of the first record that will be read; zero where it is not known.
+	First time.Time
+}
+
+// ReasonRestored is why a partition of a restored run starts where it does; ReasonNewPartition is that it was found later.
+const (
+	ReasonRestored     offset.Reason = "restored"
+	ReasonNewPartition offset.Reason = "new-partition"
+)
+
+// Totals of a plan.
+type Totals struct {
+	Backlog, PassedOver, ReadAgain int64
+	Bytes                          *int64 // nil where no partition tells
+}
+
+// Totals adds up the rows.
+func (p *Plan) Totals() Totals {
+	var t Totals
+	for _, r := range p.Rows {
+		t.Backlog += r.Backlog
+		t.PassedOver += r.PassedOver
+		t.ReadAgain += r.ReadAgain
+		if r.Bytes != nil {
+			sum := *r.Bytes
+			if t.Bytes != nil {
+				sum += *t.Bytes
+			}
+			t.Bytes = &sum
+		}
+	}
+	return t
+}
+
+// CatchUp is how long the backlog takes at a rate, at most; ok is false without one.
+func (p *Plan) CatchUp(r Rate) (d time.Duration, ok bool) {
+	t := p.Totals()
+	var seconds float64
+	if r.Records > 0 {
+		seconds, ok = float64(t.Backlog)/r.Records, true
+	}
+	if r.Bytes > 0 && t.Bytes != nil {
+		seconds, ok = max(seconds, float64(*t.Bytes)/r.Bytes), true
+	}
+	return time.Duration(seconds * float64(time.Second)), ok
+}
+
+// planFacts is what is known when a plan is made.
+type planFacts struct {
+	cluster inspect.Cluster
+	parts   []partFacts
+	// groupCommits is how many offsets the group has stored anywhere.
+	groupCommits int
+	nearGroups   []string
+}
+
+type partFacts struct {
+	offset.Partition
+	topicID string
+	start   offset.Facts // for the start
+	end     offset.Facts // for the end: another time, another group
+	// committed is the group's commit; also in start where the start needs it.
+	committed *offset.Committed
+	bytes     *int64 // of the whole partition
+}
+
+// makePlan puts positions and facts together. The error is an *Error that lists every partition that is refused.
+func makePlan(c *Config, f planFacts, from *restored) (*Plan, error) {
+	p := &Plan{Cluster: f.cluster, Start: c.Start, Isolation: c.isolation(), Group: c.Group,
+		GroupIsNew: c.Group != "" && f.groupCommits == 0}
+	p.Committer, p.CommitterWhy = c.committer()
+	if from != nil {
+		p.Restored = &from.from
+	}
+	var refused []error
+	for _, pf := range f.parts {
+		row, err := planRow(c, pf, from)
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	if len(refused) > 0 {
+		return nil, refuseAll(refused)
+	}
+	slices.SortFunc(p.Rows, func(a, b PlanRow) int { return a.Compare(b.Partition) })
+	if err := p.guard(c); err != nil {
+		return nil, err
+	}
+	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p), c.restoreNotices(p, from))
+	return p, nil
+}
+
+// refuseAll makes one error of all refused partitions. It keeps the causes, so that a missing right is still seen.
+func refuseAll(errs []error) error {
+	const shown = 20
+	kind, hint := Refused, ""
+	var lines []string
+	for i, err := range errs {
+		var r *offset.Refusal
+		if errors.As(err, &r) {
+			if r.Err != nil {
+				kind = Failed
+			}
+			if hint == "" {
+				hint = r.Hint
+			}
+		}
+		if i < shown {
+			lines = append(lines, err.Error())
+		}
+	}
+	if n := len(errs) - shown; n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d partitions more", n))
+	}
+	return &Error{Kind: kind, Problem: "nothing was read: " + strings.Join(lines, "; "), Hint: hint, Err: errors.Join(errs...)}
+}
+
+func planRow(c *Config, f partFacts, from *restored) (PlanRow, error) {
+	row := PlanRow{Partition: f.Partition, TopicID: f.topicID, Committed: f.committed}
+	if f.start.Err != nil {
+		_, err := offset.Resolve(f.Partition, offset.Position{Kind: offset.Earliest}, f.start, offset.Rules{})
+		return row, err
+	}
+	row.Bounds = *f.start.Bounds
+	var t offset.Target
+	var err error
+	switch rg, ranged := c.rangeOf(f.Partition); {
+	case from != nil:
+		t, err = from.resolve(c, f, &row)
+	case ranged:
+		t, err = resolveRange(c, f, rg, &row)
+	default:
+		t, err = resolveStart(c, f.Partition, f.start)
+	}
+	if err != nil {
+		return row, err
+	}
+	row.Skip, row.Start, row.Epoch, row.Reason, row.Detail, row.First = t.Leave, t.Offset, t.LeaderEpoch, t.Reason, t.Detail, t.Found
+	if row.Skip {
+		return row, nil
+	}
+	if err := c.resolveEnd(f, &row); err != nil {
+		return row, err
+	}
+	row.compare(c.isolation(), f)
+	return row, nil
+}
+
+func (c *Config) rangeOf(p offset.Partition) (Range, bool) {
+	for _, r := range c.End.Ranges {
+		if r.Partition == p {
+			return r, true
+		}
+	}
+	return Range{}, false
+}
+
+// compare fills in what depends on start, end and the group's commit.
+func (r *PlanRow) compare(iso offset.Isolation, f partFacts) {
+	end := r.Bounds.EndFor(iso)
+	if r.End != nil {
+		end = *r.End
+	}
+	r.Backlog = max(0, end-r.Start)
+	if r.Left != nil {
+		r.Backlog = min(r.Backlog, *r.Left)
+	}
+	if whole := r.Bounds.End - r.Bounds.Start; f.bytes != nil && whole > 0 {
+		b := int64(float64(*f.bytes) * float64(r.Backlog) / float64(whole))
+		r.Bytes = &b
+	}
+	r.PassedOver, r.ReadAgain = passed(r.Bounds, r.Committed, r.Start)
+}
+
+// passed says how many offsets lie between a commit and a start. What retention has removed anyway counts as neither.
+func passed(b offset.Bounds, c *offset.Committed, start int64) (over, again int64) {
+	if c == nil || c.Offset < 0 {
+		return 0, 0
+	}
+	at := min(max(c.Offset, b.Start), b.End)
+	return max(0, start-at), max(0, at-start)
+}
+
+// startRules are the rules of resolve for the start of this run.
+func (c *Config) startRules() offset.Rules {
+	p := c.Policies
+	r := offset.Rules{Isolation: c.isolation(), OutOfRange: p.OutOfRange, IfNone: p.IfNone, IfExpired: p.IfExpired,
+		IfNoCommit: p.IfNoCommit, Marked: p.Marked}
+	if c.Start.Mode() != ModeGroupOffsets {
+		return r
+	}
+	if r.IfNoCommit == "" {
+		switch p.Reset {
+		case ResetEarliest:
+			r.IfNoCommit = offset.IfNoCommitEarliest
+		case ResetNone:
+			r.IfNoCommit = offset.IfNoCommitFail
+		default:
+			// Kafka's clients take latest where auto.offset.reset is not set. Flink's SQL and its KafkaSource take none.
+			r.IfNoCommit = offset.IfNoCommitLatest
+		}
+	}
+	if r.IfExpired == "" {
+		switch p.Reset {
+		case ResetEarliest:
+			r.IfExpired = offset.IfExpiredEarliest
+		case ResetLatest:
+			r.IfExpired = offset.IfExpiredLatest
+		}
+	}
+	return r
+}
+
+// resolveStart is offset.Resolve with the one rule that only a consumer has: a commit past the log end is decided by the
+// same policy as one below the log start, as auto.offset.reset does it.
+func resolveStart(c *Config, part offset.Partition, f offset.Facts) (offset.Target, error) {
+	pos, rules := c.Start.position(), c.startRules()
+	t, err := offset.Resolve(part, pos, f, rules)
+	var r *offset.Refusal
+	if err == nil || !errors.As(err, &r) || r.Reason != offset.ReasonOutOfRange || pos.Kind != offset.Current {
+		return explainStart(c, t), explainRefusal(c, err)
+	}
+	to := offset.Position{Kind: offset.Earliest}
+	switch rules.IfExpired {
+	case offset.IfExpiredEarliest:
+	case offset.IfExpiredLatest:
+		to.Kind = offset.Latest
+	default:
+		return t, explainRefusal(c, err)
+	}
+	t, err2 := offset.Resolve(part, to, f, rules)
+	if err2 != nil {
+		return t, err2
+	}
+	t.Detail = fmt.Sprintf("the commit %d is past the log end %d: %s taken", f.Committed.Offset, f.Bounds.End, map[offset.Kind]string{offset.Earliest: "log start", offset.Latest: "log end"}[to.Kind])
+	t.Reason, t.Asked = offset.ReasonOutOfRange, &f.Committed.Offset
+	return t, nil
+}
+
+// explainStart says which setting decided where there was no commit.
+func explainStart(c *Config, t offset.Target) offset.Target {
+	if t.Reason == offset.ReasonNoCommit && c.Start.Mode() == ModeGroupOffsets && c.Policies.IfNoCommit == "" {
+		by := "auto.offset.reset=" + string(c.Policies.Reset)
+		if c.Policies.Reset == "" {
+			by = "auto.offset.reset is not set, which is latest"
+		}
+		t.Detail += " (" + by + ")"
+	}
+	return t
+}
+
+// explainRefusal puts the consumer's own settings into the hint.
+func explainRefusal(c *Config, err error) error {
+	var r *offset.Refusal
+	if err == nil || !errors.As(err, &r) || c.Start.Mode() != ModeGroupOffsets {
+		return err
+	}
+	switch r.Reason {
+	case offset.ReasonNoCommit:
+		r.Hint = "set auto.offset.reset to earliest or latest, or --if-no-commit earliest, latest or skip"
+	case offset.ReasonExpired:
+		lost := r.Bounds.Start - *r.Asked
+		r.Detail += fmt.Sprintf(": %d offsets are lost", lost)
+		r.Hint = "add --if-expired earliest to go on at the log start, or set auto.offset.reset"
+	case offset.ReasonOutOfRange:
+		r.Hint = "was the topic deleted and created again? --if-expired earliest starts at the log start"
+	}
+	return err
+}
+
+// resolveRange starts a partition at the beginning of its range.
+func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target, error) {
+	pos := offset.Position{Kind: offset.Exact, N: rg.From}
+	t, err := offset.Resolve(f.Partition, pos, f.start, c.startRules())
+	if err != nil || t.Leave {
+		return t, err
+	}
+	end := f.start.Bounds.EndFor(c.isolation())
+	row.End, row.EndReason = &end, offset.ReasonLogEnd
+	if rg.Count > 0 {
+		n := rg.Count
+		row.Left = &n
+		return t, nil
+	}
+	if rg.To <= end {
+		end = rg.To
+		row.EndReason = offset.ReasonExact
+	} else {
+		row.EndDetail = fmt.Sprintf("the range goes on to %d, the log ends at %d", rg.To, end)
+	}
+	return t, nil
+}
+
+// resolveEnd resolves --until to a number that is never past the log end: a run with an end must end.
+func (c *Config) resolveEnd(f partFacts, row *PlanRow) error {
+	if c.End.Until == nil || row.End != nil {
+		return nil
+	}
+	facts := f.end
+	facts.From = &row.Start
+	rules := offset.Rules{Isolation: c.isolation(), OutOfRange: c.Policies.OutOfRange, IfNone: offset.IfNoneLatest,
+		IfExpired: offset.IfExpiredEarliest, IfNoCommit: c.Policies.IfNoCommit, Marked: c.Policies.Marked}
+	t, err := offset.Resolve(f.Partition, *c.End.Until, facts, rules)
+	if err != nil {
+		var r *offset.Refusal
+		if errors.As(err, &r) {
+			r.Detail = "the end of " + r.Detail
+		}
+		return err
+	}
+	end := t.Offset
+	if t.Leave { // no end on this partition: it is not read
+		row.Skip = true
+		row.Reason, row.Detail = offset.ReasonSkipped, t.Detail
+		return nil
+	}
+	row.EndReason, row.EndDetail = t.Reason, t.Detail
+	if last := facts.Bounds.EndFor(c.isolation()); end > last {
+		row.EndDetail = fmt.Sprintf("%s is %d, the log ends at %d", c.End.Until, end, last)
+		end = last
+	}
+	row.End = &end
+	return nil
+}
+
+// guard holds the plan against the limits that the caller set.
+func (p *Plan) guard(c *Config) error {
+	t := p.Totals()
+	if c.Policies.MaxSkip != nil && t.PassedOver > *c.Policies.MaxSkip {
+		return errorf(Refused, "start at the group's commits, or raise --max-skip",
+			"group %s: starting at %s passes over %d unread offsets, at most %d are allowed", p.Group, p.startText(), t.PassedOver, *c.Policies.MaxSkip)
+	}
+	if p.Committer == CommitsNever || c.Policies.AllowRewind || t.ReadAgain == 0 || c.Join != nil {
+		return nil
+	}
+	var worst PlanRow
+	for _, r := range p.Rows {
+		if r.ReadAgain > worst.ReadAgain {
+			worst = r
+		}
+	}
+	return errorf(Refused, "read without commits, use another group, or add --allow-rewind",
+		"group %s: commits would go backwards by %d offsets (%s from %d to %d): the group's own readers would read them again",
+		p.Group, t.ReadAgain, worst.Partition, worst.Committed.Offset, worst.Start)
+}
+
+func (p *Plan) startText() string {
+	if p.Restored != nil {
+		return p.Restored.Path
+	}
+	return p.Start.String()
+}

@@ -1,0 +1,443 @@
+package consume
+
+// The loop: takes what was fetched, hands it to the sink, and lets checkpoints, commits, discovery and the end happen in
+// between. One goroutine owns the partitions and the sink; all others only send it results.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// run is one Engine.Run.
+type run struct {
+	*Engine
+	ctx    context.Context // ends the run
+	work   context.Context // of requests that outlive ctx for the last checkpoint; ends with the run
+	fetch  *kgo.Client
+	parts  map[string][]*part // by topic, then partition number; nil where not read
+	list   []*part            // sorted, those that are read
+	left   int64              // of MaxRecords, still to take; negative is no bound
+	total  int64              // records of the job before this run
+	sizes  *sizer
+	pace   *pacer // nil without a rate
+	turn   int    // of the partitions in pace
+	queued int64  // bytes that wait in queues, about
+
+	fetched chan kgo.Fetches
+	keeper  keeper
+	commit  commits
+	found   chan discovery
+	probed  chan map[*part]peeked
+	probing bool
+
+	discoverAt time.Time
+	transient  time.Time // when a passing error was told last
+	gap        gapWatch
+}
+
+// Run reads until the end is reached, ctx ends, or something fails. When ctx ends a last checkpoint is made and committed,
+// within Config.StopTimeout; context.Cause(ctx) == ErrSuspended makes it a suspension.
+//
+// The error is nil for a run that finished, was cancelled or suspended; otherwise an *Error, or the sink's or the
+// connection's. The summary is valid in either case.
+func (e *Engine) Run(ctx context.Context) (Summary, error) {
+	type result struct {
+		s   Summary
+		err error
+	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		s, err := e.run(ctx, work)
+		done <- result{s, err}
+	}()
+	select {
+	case r := <-done:
+		return r.s, r.err
+	case <-ctx.Done():
+	}
+	// A sink that does not return (a full pipe that nobody reads) must not hold up the stop for ever.
+	t := time.NewTimer(e.cfg.StopTimeout + time.Second)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r.s, r.err
+	case <-t.C:
+		return Summary{Ended: Broken, Stats: e.Stats()}, errorf(Failed, "", "the sink did not accept within %s what it was given: stopped without a last checkpoint", e.cfg.StopTimeout)
+	}
+}
+
+func (e *Engine) run(ctx, work context.Context) (Summary, error) {
+	defer e.stats.setPhase(PhaseEnded)
+	defer e.Close()
+	if e.cfg.Join != nil {
+		return e.runJoined(ctx, work)
+	}
+	r := &run{Engine: e, ctx: ctx, work: work, parts: map[string][]*part{}, left: -1,
+		fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]peeked, 1)}
+	r.keeper.init(r)
+	r.commit.init(r)
+	err := r.start()
+	if err == nil {
+		err = r.loop()
+	}
+	return r.end(err)
+}
+
+// start opens the sink, writes the first checkpoint, and begins to fetch.
+func (r *run) start() error {
+	now := r.cfg.now()
+	r.stats.mu.Lock()
+	r.stats.started = now
+	r.stats.mu.Unlock()
+	for _, row := range r.plan.Rows {
+		r.add(newPart(row))
+	}
+	if n := r.cfg.End.MaxRecords; n > 0 {
+		r.left = n
+	}
+	var back *Restored
+	if r.restored != nil {
+		back = &Restored{Checkpoint: r.restored.chk.ID, State: r.restored.chk.Sink.State, TakeBack: !r.cfg.Checkpoints.AtLeastOnce}
+		r.total = r.restored.chk.Records
+		if r.left >= 0 {
+			r.left = max(0, r.left-r.total)
+		}
+	}
+	if err := r.cfg.Sink.Open(r.ctx, back); err != nil {
+		return fmt.Errorf("open the sink: %w", err)
+	}
+	if back != nil {
+		// A crash between the checkpoint and what follows it left this undone.
+		if err := r.cfg.Sink.Completed(r.ctx, back.Checkpoint); err != nil {
+			return fmt.Errorf("the sink: %w", err)
+		}
+	}
+	if err := r.keeper.first(now); err != nil {
+		return err
+	}
+	if r.cfg.Rate.limited() {
+		r.pace = newPacer(r.cfg.Rate, now)
+	}
+	if r.cfg.Discovery > 0 && !r.cfg.End.bounded() {
+		r.discoverAt = now.Add(r.cfg.Discovery)
+	}
+	r.stats.setPhase(PhaseRunning)
+	return r.startFetching()
+}
+
+func (r *run) add(p *part) {
+	ps := r.parts[p.Topic]
+	for int(p.Partition.Partition) >= len(ps) {
+		ps = append(ps, nil)
+	}
+	ps[p.Partition.Partition] = p
+	r.parts[p.Topic] = ps
+	i, _ := slices.BinarySearchFunc(r.list, p, func(a, b *part) int { return a.Compare(b.Partition) })
+	r.list = slices.Insert(r.list, i, p)
+	p.settle()
+	r.stats.mu.Lock()
+	r.stats.parts = slices.Clone(r.list)
+	r.stats.mu.Unlock()
+}
+
+// errStop ends the loop without a failure.
+var errStop = errors.New("stop")
+
+// loop returns nil when the end is reached, errStop when ctx has ended, and otherwise why it failed.
+func (r *run) loop() error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		if r.reachedEnd() {
+			return nil
+		}
+		// The context comes first, so that a fast topic cannot keep a stop waiting.
+		if r.ctx.Err() != nil {
+			return errStop
+		}
+		now := r.cfg.now()
+		if err := r.tick(now); err != nil {
+			return err
+		}
+		var fetched chan kgo.Fetches
+		wake, waits := r.wake(now), false
+		if r.pace == nil {
+			fetched = r.fetched
+		} else {
+			if wait := r.pace.wait(now); r.queued > 0 || r.anyQueued() {
+				if wait == 0 {
+					if err := r.deliverPiece(now); err != nil {
+						return err
+					}
+					continue
+				}
+				wake, waits = min(wake, wait), true
+			}
+			if r.wantsMore() {
+				fetched = r.fetched
+			}
+		}
+		timer.Reset(wake)
+		select {
+		case <-r.ctx.Done():
+			return errStop
+		case <-timer.C:
+			if waits {
+				r.stats.throttled.Add(int64(wake))
+			}
+		case f := <-fetched:
+			if err := r.take(f); err != nil {
+				return err
+			}
+		case res := <-r.keeper.results:
+			if err := r.keeper.ended(res); err != nil {
+				return err
+			}
+		case res := <-r.commit.results:
+			if err := r.commit.ended(res); err != nil {
+				return err
+			}
+		case d := <-r.found:
+			if err := r.discovered(d); err != nil {
+				return err
+			}
+		case v := <-r.probed:
+			if err := r.probeEnded(v); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// between lets what waits happen between two batches of one fetch, without blocking, so that a checkpoint is not held up
+// by a large fetch.
+func (r *run) between() error {
+	now := r.cfg.now()
+	if err := r.tick(now); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-r.ctx.Done():
+			return errStop
+		case res := <-r.keeper.results:
+			if err := r.keeper.ended(res); err != nil {
+				return err
+			}
+		case res := <-r.commit.results:
+			if err := r.commit.ended(res); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// tick does what is due.
+func (r *run) tick(now time.Time) error {
+	if err := r.keeper.tick(now); err != nil {
+		return err
+	}
+	if !r.discoverAt.IsZero() && !now.Before(r.discoverAt) {
+		r.discoverAt = time.Time{} // set again when the answer is there
+		r.discover()
+	}
+	return r.probeIdle(now)
+}
+
+// wake is how long the loop may sleep.
+func (r *run) wake(now time.Time) time.Duration {
+	d := time.Minute
+	for _, at := range []time.Time{r.keeper.wake(), r.discoverAt, r.probeAt(now)} {
+		if !at.IsZero() {
+			d = min(d, max(0, at.Sub(now)))
+		}
+	}
+	return d
+}
+
+func (r *run) reachedEnd() bool {
+	if r.left == 0 && !r.anyQueued() {
+		return true
+	}
+	if !r.cfg.End.bounded() && !r.anyEnds() {
+		return false
+	}
+	for _, p := range r.list {
+		if !p.done() {
+			return false
+		}
+	}
+	return true
+}
+
+// anyEnds says that a restored checkpoint brought an end along.
+func (r *run) anyEnds() bool {
+	return slices.ContainsFunc(r.list, func(p *part) bool { return p.bounded })
+}
+
+func (r *run) anyQueued() bool {
+	return r.pace != nil && slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) > 0 })
+}
+
+// take handles one poll.
+func (r *run) take(fs kgo.Fetches) error {
+	for i := range fs {
+		for j := range fs[i].Topics {
+			t := &fs[i].Topics[j]
+			ps := r.parts[t.Topic]
+			for k := range t.Partitions {
+				fp := &t.Partitions[k]
+				var p *part
+				if fp.Partition >= 0 && int(fp.Partition) < len(ps) {
+					p = ps[fp.Partition]
+				}
+				if fp.Err != nil {
+					if err := r.fetchFailed(t.Topic, fp.Partition, p, fp.Err); err != nil {
+						return err
+					}
+				}
+				if p == nil || len(fp.Records) == 0 {
+					continue
+				}
+				if err := r.takeBatch(p, fp); err != nil {
+					return err
+				}
+				if err := r.between(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	r.sizes.adapt()
+	return nil
+}
+
+func (r *run) takeBatch(p *part, fp *kgo.FetchPartition) error {
+	end := fp.HighWatermark
+	if r.cfg.isolation() == offset.ReadCommitted && fp.LastStableOffset >= 0 {
+		end = fp.LastStableOffset
+	}
+	p.pub.logEnd.Store(end)
+	p.probe.reset(r.cfg.now())
+	a := p.admit(fp.Records, r.left)
+	if r.left > 0 {
+		r.left -= int64(len(a.records))
+	}
+	if r.pace != nil {
+		if len(a.records) > 0 {
+			p.queue = append(p.queue, a.records...)
+			r.queued += a.bytes
+		}
+	} else if len(a.records) > 0 {
+		if err := r.deliver(p, a.records, a.bytes); err != nil {
+			return err
+		}
+	}
+	p.settle()
+	if p.over() || r.left == 0 {
+		r.stopFetching(p)
+	}
+	return nil
+}
+
+// deliver hands records to the sink.
+func (r *run) deliver(p *part, records []*kgo.Record, bytes int64) error {
+	begin := time.Now()
+	err := r.cfg.Sink.Write(r.ctx, Batch{Topic: p.Topic, Partition: p.Partition.Partition, Records: records})
+	r.stats.sinkBlocked.Add(int64(time.Since(begin)))
+	if err != nil {
+		if r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()) {
+			return errStop
+		}
+		return fmt.Errorf("write %s to %s: %w", p.Partition, sinkName(r.cfg.Sink.Info().Kind, r.cfg.Sink.Info().Location), err)
+	}
+	p.delivered(records, bytes)
+	r.stats.records.Add(int64(len(records)))
+	r.stats.bytes.Add(bytes)
+	return nil
+}
+
+// deliverPiece hands the next piece under the rate to the sink: partitions take turns.
+func (r *run) deliverPiece(now time.Time) error {
+	for range r.list {
+		r.turn = (r.turn + 1) % len(r.list)
+		p := r.list[r.turn]
+		if len(p.queue) == 0 {
+			continue
+		}
+		n, bytes := 0, int64(0)
+		limit := int64(r.pace.current(now).Bytes / 50)
+		for n < min(r.pace.piece(now), len(p.queue)) && (n == 0 || limit == 0 || bytes < limit) {
+			bytes += int64(len(p.queue[n].Key) + len(p.queue[n].Value))
+			n++
+		}
+		piece := p.queue[:n]
+		if err := r.deliver(p, piece, bytes); err != nil {
+			return err
+		}
+		clear(piece) // the records' memory is free again
+		if p.queue = p.queue[n:]; len(p.queue) == 0 {
+			p.queue = nil
+		}
+		r.queued -= bytes
+		p.settle()
+		r.pace.spend(now, n, bytes)
+		return nil
+	}
+	r.queued = 0
+	return nil
+}
+
+// wantsMore says that a partition could starve while others have records waiting, and that there is room.
+func (r *run) wantsMore() bool {
+	if r.left == 0 || r.queued >= r.cfg.Fetch.Buffer {
+		return false
+	}
+	return slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) == 0 && !p.over() })
+}
+
+// mark is a partition as a checkpoint holds it.
+type mark struct {
+	Position
+	end, left *int64
+	skip      bool
+}
+
+// marks are what a checkpoint holds now.
+func (r *run) marks() []mark {
+	out := make([]mark, 0, len(r.list))
+	for _, p := range r.list {
+		m := mark{Position: p.position(), skip: p.skip}
+		if p.bounded {
+			end := p.end
+			m.end = &end
+		}
+		if p.counted {
+			left := p.leftOut
+			m.left = &left
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func positionsOf(marks []mark) []Position {
+	out := make([]Position, 0, len(marks))
+	for _, m := range marks {
+		if !m.skip {
+			out = append(out, m.Position)
+		}
+	}
+	return out
+}

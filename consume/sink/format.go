@@ -1,0 +1,331 @@
+package sink
+
+// From a record to bytes: format strings in the spirit of kcat and kcl, JSON lines, raw values.
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Encoder appends one record to dst.
+type Encoder func(dst []byte, r *kgo.Record) []byte
+
+// Form is what the bytes of a key or value are.
+type Form uint8
+
+// The forms. Kafka's Java deserializers choose one; see FormOf.
+const (
+	Text  Form = iota // as they are
+	Int32             // four bytes, big endian
+	Int64             // eight bytes, big endian
+)
+
+// FormOf is the form that a Java deserializer class stands for: String, ByteArray, Bytes, ByteBuffer, Integer and Long.
+func FormOf(class string) (Form, bool) {
+	name := class[strings.LastIndexByte(class, '.')+1:]
+	switch strings.TrimSuffix(name, "Deserializer") {
+	case "String", "ByteArray", "Bytes", "ByteBuffer":
+		return Text, true
+	case "Integer":
+		return Int32, true
+	case "Long":
+		return Int64, true
+	}
+	return Text, false
+}
+
+// Forms are the forms of keys and values.
+type Forms struct{ Key, Value Form }
+
+// append writes bytes in their form. What does not have the size of a number is written as it is.
+func (f Form) append(dst, b []byte) []byte {
+	switch {
+	case f == Int32 && len(b) == 4:
+		return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(b))), 10)
+	case f == Int64 && len(b) == 8:
+		return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(b)), 10)
+	}
+	return append(dst, b...)
+}
+
+// Values writes each value and a newline: "%v\n".
+func Values(dst []byte, r *kgo.Record) []byte {
+	return append(append(dst, r.Value...), '\n')
+}
+
+// Raw writes the values and nothing else.
+func Raw(dst []byte, r *kgo.Record) []byte { return append(dst, r.Value...) }
+
+const verbs = `%v (or %s) value, %k key, %t topic, %p partition, %o offset, %T time in milliseconds, %d time, %e leader epoch, %h headers, %V (or %S) and %K lengths, %H how many headers, %R value length as 4 bytes, %% a percent sign; {hex} or {base64} after %v and %k; \n \t \r \0 \\ \xFF`
+
+// FormatVerbs is the help text of format strings.
+func FormatVerbs() string { return verbs }
+
+// ParseFormat reads a format string:
+//
+//	%v or %s  value          %k  key          %t  topic      %p  partition
+//	%o        offset         %T  time in milliseconds        %d  time, RFC 3339 in UTC
+//	%e        leader epoch   %h  headers, key=value,…        %H  how many headers
+//	%V or %S  value length   %K  key length   %R  value length as 4 bytes, big endian
+//	%%        a percent sign
+//
+// {hex} and {base64} may follow %v, %s and %k. A missing key or value is empty, with length -1. Backslash escapes are \n,
+// \t, \r, \0, \\ and \xFF.
+func ParseFormat(format string, forms Forms) (Encoder, error) {
+	if format == "%v\n" || format == `%v\n` || format == "%s\n" || format == `%s\n` {
+		if forms.Value == Text {
+			return Values, nil
+		}
+	}
+	var ops []Encoder
+	var lit []byte
+	flush := func() {
+		if len(lit) > 0 {
+			text := string(lit)
+			ops = append(ops, func(dst []byte, _ *kgo.Record) []byte { return append(dst, text...) })
+			lit = nil
+		}
+	}
+	for i := 0; i < len(format); i++ {
+		switch c := format[i]; {
+		case c == '\\':
+			n, b, err := escape(format[i:])
+			if err != nil {
+				return nil, err
+			}
+			lit = append(lit, b)
+			i += n - 1
+		case c != '%':
+			lit = append(lit, c)
+		case i+1 == len(format):
+			return nil, fmt.Errorf("format %q ends with a single %%: write %%%% for a percent sign", format)
+		case format[i+1] == '%':
+			lit = append(lit, '%')
+			i++
+		default:
+			i++
+			as := ""
+			if rest := format[i+1:]; strings.HasPrefix(rest, "{") {
+				end := strings.IndexByte(rest, '}')
+				if end < 0 {
+					return nil, fmt.Errorf("format %q: a { is not closed", format)
+				}
+				as = rest[1:end]
+			}
+			op, err := verb(format[i], as, forms)
+			if err != nil {
+				return nil, err
+			}
+			if as != "" {
+				i += len(as) + 2
+			}
+			flush()
+			ops = append(ops, op)
+		}
+	}
+	flush()
+	if len(ops) == 0 {
+		return nil, fmt.Errorf("the format is empty: every record would be nothing")
+	}
+	return func(dst []byte, r *kgo.Record) []byte {
+		for _, op := range ops {
+			dst = op(dst, r)
+		}
+		return dst
+	}, nil
+}
+
+func escape(s string) (n int, b byte, err error) {
+	if len(s) < 2 {
+		return 0, 0, fmt.Errorf("the format ends with a single backslash")
+	}
+	switch s[1] {
+	case 'n':
+		return 2, '\n', nil
+	case 't':
+		return 2, '\t', nil
+	case 'r':
+		return 2, '\r', nil
+	case '0':
+		return 2, 0, nil
+	case '\\':
+		return 2, '\\', nil
+	case 'x':
+		if len(s) >= 4 {
+			if v, err := strconv.ParseUint(s[2:4], 16, 8); err == nil {
+				return 4, byte(v), nil
+			}
+		}
+		return 0, 0, fmt.Errorf(`the format has \x without two hexadecimal digits`)
+	}
+	return 0, 0, fmt.Errorf(`the format has \%c: use \n, \t, \r, \0, \\ or \xFF`, s[1])
+}
+
+func verb(v byte, as string, forms Forms) (Encoder, error) {
+	if as != "" && v != 'v' && v != 's' && v != 'k' {
+		return nil, fmt.Errorf("the format has %%%c{%s}: only %%v, %%s and %%k take {hex} or {base64}", v, as)
+	}
+	number := func(of func(*kgo.Record) int64) Encoder {
+		return func(dst []byte, r *kgo.Record) []byte { return strconv.AppendInt(dst, of(r), 10) }
+	}
+	switch v {
+	case 'v', 's':
+		return bytesVerb(as, forms.Value, func(r *kgo.Record) []byte { return r.Value })
+	case 'k':
+		return bytesVerb(as, forms.Key, func(r *kgo.Record) []byte { return r.Key })
+	case 't':
+		return func(dst []byte, r *kgo.Record) []byte { return append(dst, r.Topic...) }, nil
+	case 'p':
+		return number(func(r *kgo.Record) int64 { return int64(r.Partition) }), nil
+	case 'o':
+		return number(func(r *kgo.Record) int64 { return r.Offset }), nil
+	case 'T':
+		return number(func(r *kgo.Record) int64 { return r.Timestamp.UnixMilli() }), nil
+	case 'e':
+		return number(func(r *kgo.Record) int64 { return int64(r.LeaderEpoch) }), nil
+	case 'V', 'S':
+		return number(func(r *kgo.Record) int64 { return length(r.Value) }), nil
+	case 'K':
+		return number(func(r *kgo.Record) int64 { return length(r.Key) }), nil
+	case 'H':
+		return number(func(r *kgo.Record) int64 { return int64(len(r.Headers)) }), nil
+	case 'R':
+		return func(dst []byte, r *kgo.Record) []byte {
+			return binary.BigEndian.AppendUint32(dst, uint32(int32(length(r.Value))))
+		}, nil
+	case 'd':
+		return func(dst []byte, r *kgo.Record) []byte { return appendTime(dst, r.Timestamp) }, nil
+	case 'h':
+		return func(dst []byte, r *kgo.Record) []byte {
+			for i, h := range r.Headers {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst = append(append(append(dst, h.Key...), '='), h.Value...)
+			}
+			return dst
+		}, nil
+	}
+	return nil, fmt.Errorf("the format has %%%c, which is none of: %s", v, verbs)
+}
+
+// length is -1 for what is missing, as kcat prints it: an empty value and no value are different things in Kafka.
+func length(b []byte) int64 {
+	if b == nil {
+		return -1
+	}
+	return int64(len(b))
+}
+
+func bytesVerb(as string, form Form, of func(*kgo.Record) []byte) (Encoder, error) {
+	switch as {
+	case "":
+		return func(dst []byte, r *kgo.Record) []byte { return form.append(dst, of(r)) }, nil
+	case "hex":
+		return func(dst []byte, r *kgo.Record) []byte { return hex.AppendEncode(dst, of(r)) }, nil
+	case "base64":
+		return func(dst []byte, r *kgo.Record) []byte { return base64.StdEncoding.AppendEncode(dst, of(r)) }, nil
+	}
+	return nil, fmt.Errorf("the format has {%s}: use {hex} or {base64}", as)
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+}
+
+// JSONLines writes a JSON object a line: topic, partition, offset, timestamp and timestamp_ms, leader_epoch, key, value,
+// headers. Bytes that are no UTF-8 are in key_base64, value_base64 and the like instead; what is missing is null.
+func JSONLines(forms Forms) Encoder {
+	return func(dst []byte, r *kgo.Record) []byte {
+		dst = append(dst, `{"topic":`...)
+		dst = appendJSON(dst, r.Topic)
+		dst = append(dst, `,"partition":`...)
+		dst = strconv.AppendInt(dst, int64(r.Partition), 10)
+		dst = append(dst, `,"offset":`...)
+		dst = strconv.AppendInt(dst, r.Offset, 10)
+		dst = append(dst, `,"timestamp":"`...)
+		dst = appendTime(dst, r.Timestamp)
+		dst = append(dst, `","timestamp_ms":`...)
+		dst = strconv.AppendInt(dst, r.Timestamp.UnixMilli(), 10)
+		dst = append(dst, `,"leader_epoch":`...)
+		if r.LeaderEpoch < 0 {
+			dst = append(dst, "null"...)
+		} else {
+			dst = strconv.AppendInt(dst, int64(r.LeaderEpoch), 10)
+		}
+		dst = appendField(dst, "key", r.Key, forms.Key)
+		dst = appendField(dst, "value", r.Value, forms.Value)
+		dst = append(dst, `,"headers":[`...)
+		for i, h := range r.Headers {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, `{"key":`...)
+			dst = appendJSON(dst, h.Key)
+			dst = appendField(dst, "value", h.Value, Text)
+			dst = append(dst, '}')
+		}
+		return append(dst, "]}\n"...)
+	}
+}
+
+func appendField(dst []byte, name string, b []byte, form Form) []byte {
+	dst = append(append(dst, `,"`...), name...)
+	switch {
+	case b == nil:
+		return append(dst, `":null`...)
+	case form == Int32 && len(b) == 4 || form == Int64 && len(b) == 8:
+		return form.append(append(dst, `":`...), b)
+	case utf8.Valid(b):
+		return appendJSON(append(dst, `":`...), b)
+	}
+	dst = append(dst, `_base64":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, b), '"')
+}
+
+// appendJSON writes a string; invalid UTF-8 in a header's key becomes the replacement character.
+func appendJSON[T string | []byte](dst []byte, s T) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[from:i]...), "\ufffd"...)
+				from = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= 0x20 && c != '"' && c != '\\' && c != 0x7f {
+			i++
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		}
+		i++
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}

@@ -1,0 +1,163 @@
+package consume
+
+// Where a run stands, for progress, metrics and health. The loop stores numbers once a batch; readers take a snapshot.
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// Stats are a snapshot of a run.
+type Stats struct {
+	At      time.Time
+	Started time.Time
+	// Phase is "starting", "running", "stopping" or "ended".
+	Phase      Phase
+	Partitions []PartitionStats // sorted
+
+	Records, Bytes int64 // handed to the sink in this run; keys and values
+	// SinkBlocked is how long the run has waited for the sink.
+	SinkBlocked time.Duration
+	// Throttled is how long the run has waited for its rate.
+	Throttled time.Duration
+
+	Checkpoints CheckpointStats
+
+	CommitsSucceeded, CommitsFailed int64
+	ForeignCommits                  int64
+	LastCommit                      time.Time
+}
+
+// Phase is how far a run is.
+type Phase string
+
+// The phases of a run.
+const (
+	PhaseStarting Phase = "starting"
+	PhaseRunning  Phase = "running"
+	PhaseStopping Phase = "stopping"
+	PhaseEnded    Phase = "ended"
+)
+
+// PartitionStats is one partition of a snapshot.
+type PartitionStats struct {
+	offset.Partition
+	Position int64 // the next offset to hand to the sink
+	// Current is the offset of the last record that the sink got; nil before the first.
+	Current *int64
+	// Committed is the next offset as last committed by this run; nil before.
+	Committed *int64
+	End       *int64 // of a bounded run
+	// LogEnd is the log end under the isolation in force, as the last fetch told it.
+	LogEnd         int64
+	Records, Bytes int64
+	Done           bool
+}
+
+// Lag is how many offsets lie between the position and the log end.
+func (p PartitionStats) Lag() int64 { return max(0, p.LogEnd-p.Position) }
+
+// Uncommitted is how many offsets the sink has got that are not committed: 0 for a reader that has committed everything.
+// It counts from next to next; Flink's two gauges differ by one there, since currentOffset is the last record.
+func (p PartitionStats) Uncommitted() (n int64, ok bool) {
+	if p.Committed == nil {
+		return 0, false
+	}
+	return max(0, p.Position-*p.Committed), true
+}
+
+// Pending is how many offsets are left: to the end of a bounded run, or to the log end.
+func (s Stats) Pending() int64 {
+	var n int64
+	for _, p := range s.Partitions {
+		if p.End != nil {
+			n += max(0, *p.End-p.Position)
+			continue
+		}
+		n += p.Lag()
+	}
+	return n
+}
+
+// CheckpointStats counts the checkpoints of a run.
+type CheckpointStats struct {
+	On                bool
+	Completed, Failed int64
+	Dropped           int64 // of the failed ones: past their timeout
+	Running           int
+	LastID            int64 // -1 before the first
+	LastAt            time.Time
+	LastDuration      time.Duration
+	LastSize          int64
+	LastPath          string // empty for one in memory
+}
+
+// partStats are the published numbers of a partition.
+type partStats struct {
+	position, current, committed, logEnd, records, bytes atomic.Int64
+	done                                                 atomic.Bool
+}
+
+const unset = -1 // in partStats: not known yet. It does not leave this package.
+
+type stats struct {
+	started                        time.Time
+	phase                          atomic.Value // Phase
+	records, bytes                 atomic.Int64
+	sinkBlocked, throttled         atomic.Int64 // nanoseconds
+	commitsOK, commitsBad, foreign atomic.Int64
+	lastCommit                     atomic.Int64 // unix nanoseconds
+
+	mu    sync.Mutex
+	chk   CheckpointStats
+	parts []*part // appended to under mu; a *part's published numbers are atomic
+}
+
+func (s *stats) setPhase(p Phase) { s.phase.Store(p) }
+
+func (s *stats) checkpoint(f func(*CheckpointStats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.chk)
+}
+
+// Stats is where the run stands now. It may be called at any time, from any goroutine.
+func (e *Engine) Stats() Stats {
+	s := &e.stats
+	out := Stats{At: e.cfg.now(), Records: s.records.Load(), Bytes: s.bytes.Load(),
+		SinkBlocked: time.Duration(s.sinkBlocked.Load()), Throttled: time.Duration(s.throttled.Load()),
+		CommitsSucceeded: s.commitsOK.Load(), CommitsFailed: s.commitsBad.Load(), ForeignCommits: s.foreign.Load()}
+	if p, ok := s.phase.Load().(Phase); ok {
+		out.Phase = p
+	}
+	if n := s.lastCommit.Load(); n != 0 {
+		out.LastCommit = time.Unix(0, n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Started, out.Checkpoints = s.started, s.chk
+	out.Partitions = make([]PartitionStats, 0, len(s.parts))
+	known := func(v *atomic.Int64) *int64 {
+		n := v.Load()
+		if n == unset {
+			return nil
+		}
+		return &n
+	}
+	for _, p := range s.parts {
+		if p.skip {
+			continue
+		}
+		ps := PartitionStats{Partition: p.Partition, Position: p.pub.position.Load(), Current: known(&p.pub.current),
+			Committed: known(&p.pub.committed), LogEnd: p.pub.logEnd.Load(), Records: p.pub.records.Load(), Bytes: p.pub.bytes.Load(), Done: p.pub.done.Load()}
+		if p.bounded {
+			end := p.end
+			ps.End = &end
+		}
+		out.Partitions = append(out.Partitions, ps)
+	}
+	return out
+}
