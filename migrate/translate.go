@@ -207,29 +207,39 @@ func (x translator) same() (t Translation, why string) {
 	if outside := x.outside(); outside != "" {
 		return t, outside
 	}
-	// Records without a twin prove it alone: the next one, or the last one read. Anything that differs disproves it.
-	proof := ""
-	for i, f := range slices.Concat(x.r.Around.At, x.r.Around.Before) {
-		got, there := x.e.AtSame[f.Offset]
-		if !there {
-			continue
-		}
-		if !got.Same(f) {
+	if x.expired() {
+		return t, fmt.Sprintf("the commit %d expired at the source (log start %d): nothing there can be compared", x.p, x.r.Bounds.Start)
+	}
+	for _, f := range slices.Concat(x.r.Around.At, x.r.Around.Before) {
+		if got, there := x.e.AtSame[f.Offset]; there && !got.Same(f) {
 			return t, fmt.Sprintf("another record is at %d on the target", f.Offset)
 		}
-		if proof == "" && f.Twins == TwinsNone {
-			what := "next"
-			if i >= len(x.r.Around.At) {
-				what = "last read"
-			}
-			proof = fmt.Sprintf("the %s record is at the same offset %d on both", what, f.Offset)
+	}
+	if f, ok := x.anchor(x.r.Around.At); ok {
+		return exact("the next record (%s) is at the same offset on both", describe(f))
+	}
+	// Behind the position a run of records that look alike may have lost one, so that the last of them is an unread one.
+	if f, ok := x.anchor(x.r.Around.Before); ok && f.Twins == TwinsNone {
+		return exact("the last record read (%s) is at the same offset on both", describe(f))
+	}
+	return t, "no record at the position is at the same offset on the target"
+}
+
+// anchor finds a record that nothing else looks like at its own offset on the target, with everything between it and the
+// position at its own offset too: records that look alike prove nothing alone. It returns the record next to the position.
+func (x translator) anchor(fs []Fingerprint) (Fingerprint, bool) {
+	for _, f := range fs {
+		if _, there := x.e.AtSame[f.Offset]; !there {
+			return f, false
+		}
+		if f.Twins == TwinsNone {
+			return fs[0], true
 		}
 	}
-	if proof == "" {
-		return t, "no record around the position is at the same offset on the target"
-	}
-	return exact("%s", proof)
+	return Fingerprint{}, false
 }
+
+func (x translator) expired() bool { return x.r.Bounds != nil && x.p < x.r.Bounds.Start }
 
 // outside says that the position is not in the source's log, so that no record there stands for it.
 func (x translator) outside() string {
