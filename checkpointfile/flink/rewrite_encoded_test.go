@@ -308,3 +308,16 @@ func TestEncodeExact(t *testing.T) {
 		t.Errorf("only %d of 2500 lengths were met", hits)
 	}
 }
+
+// TestRewriteSharedRelative refuses to lengthen a file that two handles name: only one of them would be corrected.
+func TestRewriteSharedRelative(t *testing.T) {
+	st := readerState(strings.Repeat("a", 200), 0, 0, 0)
+	data, offs := encStream(equalSnappy, st)
+	h := opHandle([]encState{st}, offs, relFile("f", len(data)))
+	s := openEncoded(t, "savepoint-abcdef-0", encMeta(6, encOp{id: 1, subs: []encSub{{op: h}}},
+		encOp{id: 2, subs: []encSub{{keyed: code(3, i32(0), list(), relFile("f", len(data)))}}}), map[string][]byte{"f": data}, Options{})
+	c := Change{Source: s.Sources[0].OperatorID, Topic: strings.Repeat("a", 200), NewNext: 0x0102030405060708}
+	if _, err := PlanRewrite(s, []Change{c}); err == nil || !strings.Contains(err.Error(), "2 handles") {
+		t.Error(err)
+	}
+}
