@@ -168,28 +168,49 @@ func TestGroupErrorsStayWithTheirGroup(t *testing.T) {
 	}
 }
 
-// A failing partition of a group is an error on its row.
-func TestPartitionErrorInCommits(t *testing.T) {
-	fake, cl := kafkatest.FakeClient(t)
-	f := kafkatest.F1(t, cl, "")
+// fetched is one partition of an answer to OffsetFetch.
+type fetched struct {
+	topic     string
+	partition int32
+	offset    int64
+	err       *kerr.Error
+}
+
+// storedInstead makes a cluster say that every group has stored this; rows of one topic follow each other. kfake drops what is
+// stored for a topic that is deleted, and hides nothing.
+func storedInstead(fake *kfake.Cluster, rows ...fetched) {
 	fake.ControlKey(int16(kmsg.OffsetFetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
 		req := kreq.(*kmsg.OffsetFetchRequest)
 		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 		for _, g := range req.Groups {
 			rg := kmsg.NewOffsetFetchResponseGroup()
 			rg.Group = g.Group
-			rt := kmsg.NewOffsetFetchResponseGroupTopic()
-			rt.Topic = f.Topic
-			for p, code := range []int16{0, kerr.TopicAuthorizationFailed.Code} {
+			for i, r := range rows {
+				if i == 0 || r.topic != rows[i-1].topic {
+					rt := kmsg.NewOffsetFetchResponseGroupTopic()
+					rt.Topic = r.topic
+					rg.Topics = append(rg.Topics, rt)
+				}
 				rp := kmsg.NewOffsetFetchResponseGroupTopicPartition()
-				rp.Partition, rp.Offset, rp.LeaderEpoch, rp.ErrorCode = int32(p), 5, -1, code
-				rt.Partitions = append(rt.Partitions, rp)
+				rp.Partition, rp.Offset, rp.LeaderEpoch = r.partition, r.offset, -1
+				if r.err != nil {
+					rp.ErrorCode = r.err.Code
+				}
+				last := &rg.Topics[len(rg.Topics)-1]
+				last.Partitions = append(last.Partitions, rp)
 			}
-			rg.Topics = append(rg.Topics, rt)
 			resp.Groups = append(resp.Groups, rg)
 		}
 		return resp, nil, true
 	})
+}
+
+// A failing partition of a group is an error on its row.
+func TestPartitionErrorInCommits(t *testing.T) {
+	fake, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	storedInstead(fake, fetched{f.Topic, 0, 5, nil}, fetched{f.Topic, 1, 5, kerr.TopicAuthorizationFailed})
 	s := snapshot(t, cl, inspect.Query{Groups: []inspect.Group{{Name: f.App, Type: inspect.TypeClassic}}})
 	sameRows(t, "app", rowLines(t, s, f.App), []string{
 		"orders.v1:0 at 5 in 4..10 lag 5 ok", "orders.v1:1 in 0..10 error", "orders.v1:2 in 0..10 no-commit"})
