@@ -27,7 +27,8 @@ type App struct {
 	Version string
 
 	global  globalFlags
-	started bool // a command began to run: errors from now on are not usage errors by themselves
+	args    []string // what was typed, for the journal
+	started bool     // a command began to run: errors from now on are not usage errors by themselves
 }
 
 // globalFlags are the flags of every command.

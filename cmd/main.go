@@ -78,6 +78,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 func Run(ctx context.Context, args []string, app App) int {
 	a := &app
 	a.fill()
+	a.args = args
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -72,6 +72,7 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		newInspect(a), newResolve(a),
+		newReset(a), newApply(a), newUndo(a), newDelete(a), newRepair(a),
 		newProfile(a), newSandbox(a), newDemo(a), newCompletion(a), newVersion(a),
 	}
 }

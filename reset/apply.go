@@ -125,7 +125,9 @@ func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, er
 			return context.WithCancel(ctx)
 		}
 	}
-	checked, err := recheck(ctx, cl, p, o)
+	rctx, cancel := o.Phase(ctx, "check the plan against the cluster")
+	defer cancel()
+	checked, err := Recheck(rctx, cl, p, o.Allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +148,13 @@ func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, er
 	return a.res, nil
 }
 
-func recheck(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Checked, error) {
-	ctx, cancel := o.Phase(ctx, "check the plan against the cluster")
-	defer cancel()
+// Recheck reads the facts again and holds the plan to them: what Apply does before it writes anything.
+func Recheck(ctx context.Context, cl *kgo.Client, p *Plan, allow Allowed) (*Checked, error) {
 	facts, err := Refresh(ctx, cl, p)
 	if err != nil {
 		return nil, err
 	}
-	c := Check(p, facts, o.Allowed)
+	c := Check(p, facts, allow)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err // what looks like drift may only be unread
 	}

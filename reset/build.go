@@ -73,6 +73,9 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		return &NotFoundError{What: "group", Name: g.Name}
 	}
 	in, internal, err := r.partitions(g, f.Parts.Topics)
+	if r.Pattern && (errors.Is(err, ErrNothingInScope) || err == nil && !g.storesOn(in)) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,9 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		}
 	}
 	if len(rows) == 0 {
+		if r.Pattern {
+			return nil
+		}
 		return fmt.Errorf("%w (--only %s)", ErrNothingInScope, r.Only)
 	}
 	b.Plan.Changes = append(b.Plan.Changes, rows...)

@@ -1,6 +1,7 @@
 package reset
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -41,6 +42,9 @@ func (b *Built) deleteGroup(r *Request, f *Facts, g *GroupFacts, whole bool) err
 		}
 	} else {
 		in, _, err := r.partitions(g, f.Parts.Topics)
+		if r.Pattern && (errors.Is(err, ErrNothingInScope) || err == nil && !g.storesOn(in)) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package reset
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -62,8 +63,8 @@ func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error 
 		return &NotFoundError{What: "group", Name: g.Name}
 	}
 	in, _, err := r.partitions(g, f.Parts.Topics)
-	if err == ErrNothingInScope && r.Scope.All {
-		return nil // a group that has stored nothing is not sick
+	if errors.Is(err, ErrNothingInScope) && r.Scope.All || r.Pattern && err == nil && !g.storesOn(in) {
+		return nil // a group that has stored nothing there is not sick
 	}
 	if err != nil {
 		return err

@@ -37,6 +37,9 @@ type Request struct {
 	Only    Only
 	// Create allows a group that does not exist: its first commit creates it.
 	Create bool
+	// Pattern says that the groups were chosen by a pattern: one that has nothing stored on the topics in scope is left out
+	// instead of failing, and none gets its first commit on a topic by accident.
+	Pattern bool
 	// Proof is the proof of a translated offset, by partition; see Change.Proof.
 	Proof map[offset.Partition]string
 }
@@ -179,6 +182,12 @@ func (g *GroupFacts) partitions() []offset.Partition {
 		out = append(out, r.Partition)
 	}
 	return out
+}
+
+// storesOn says that the group has something stored on a topic of the partitions.
+func (g *GroupFacts) storesOn(in []chosen) bool {
+	own := g.topics()
+	return slices.ContainsFunc(in, func(c chosen) bool { return slices.Contains(own, c.Topic) })
 }
 
 // internalOf says that a topic is an internal one of the Streams application that the group is: Streams names them after
