@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Guards are the guard rails that hold for one cluster.
@@ -131,8 +132,12 @@ func (s *Settings) parseGuards(l *layer) (Guards, error) {
 			}
 			pr := Protected{Pattern: p, By: v.Source}
 			if pr.re, err = regexp.Compile(`\A(?:` + p + `)\z`); err != nil {
-				if _, globErr := path.Match(p, ""); globErr != nil {
-					return g, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("protected_groups: %q is not a pattern", p), Err: err}
+				// *-prod is no regular expression and plainly a shell
+				// pattern. A bracket that is not closed is a mistake, and
+				// taken as a shell pattern it would protect nothing.
+				if strings.Trim(strings.ToLower(p), "abcdefghijklmnopqrstuvwxyz0123456789._-*?") != "" {
+					return g, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("protected_groups: %q is not a pattern", p), Err: err,
+						Hint: "write a regular expression for whole group names, such as payments-.*"}
 				}
 				pr.re = nil
 			}

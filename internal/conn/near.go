@@ -2,6 +2,8 @@ package conn
 
 // Nearest names, for messages about names that do not exist.
 
+import "strings"
+
 // nearest returns the candidate that a typing mistake would most likely have
 // made into name, or "" when none is near enough to be worth naming: a wrong
 // suggestion costs more than none.
@@ -12,6 +14,18 @@ func nearest(name string, candidates []string) string {
 		d := distance(name, c)
 		if d <= limit && (bestDist < 0 || d < bestDist || d == bestDist && c < best) {
 			best, bestDist = c, d
+		}
+	}
+	if best != "" || len(name) < 2 {
+		return best
+	}
+	// A beginning of just one name is an abbreviation.
+	for _, c := range candidates {
+		if strings.HasPrefix(c, name) {
+			if best != "" {
+				return ""
+			}
+			best = c
 		}
 	}
 	return best

@@ -1,0 +1,117 @@
+package conn
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+const guardsYAML = `current_profile: dev
+defaults:
+  max_skip: 1_000_000
+profiles:
+  dev:
+    brokers: dev:9092
+  prod:
+    brokers: prod-1:9092,prod-2:9092
+    cluster_id: PROD
+    read_only: true
+    protected_groups: [billing, payments-.*, audit-*]
+    confirm: cluster-id
+    max_rewind: 100
+    max_skip: 2000000
+    audit_log: audit.jsonl
+  prod-ops:
+    brokers: prod-1:9092
+    cluster_id: PROD
+    max_rewind: 50
+  unrecorded:
+    brokers: somewhere:9092
+    read_only: true
+`
+
+func TestGuardsBindToTheCluster(t *testing.T) {
+	dir, config := workspace(t, guardsYAML)
+	loadWith := func(in Inputs) *Settings {
+		t.Helper()
+		in.Config, in.ConfigSet = config, true
+		s, err := Load(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	// Whatever name the cluster goes by here, its id brings its guards.
+	for _, in := range []Inputs{
+		{},
+		{Brokers: []string{"some-alias:9092"}, BrokersSet: true},
+		{Profile: "dev", ProfileSet: true},
+		{X: []string{"read_only=false", "max_rewind=999999"}, Environ: []string{"KOFFSET_READ_ONLY=false"}},
+	} {
+		g := loadWith(in).Guards("PROD")
+		if !g.ReadOnly || g.ReadOnlyBy.String() != "profile prod (config.yaml:10)" {
+			t.Errorf("%+v: read only %v by %s", in, g.ReadOnly, g.ReadOnlyBy)
+		}
+		if g.MaxRewind == nil || *g.MaxRewind != 50 || g.MaxRewindBy.String() != "profile prod-ops (config.yaml:19)" {
+			t.Errorf("%+v: max rewind %v by %s, want the strictest", in, g.MaxRewind, g.MaxRewindBy)
+		}
+		if g.MaxSkip == nil || *g.MaxSkip != 1000000 {
+			t.Errorf("%+v: max skip %v", in, g.MaxSkip)
+		}
+		if !g.ConfirmClusterID || !slices.Equal(g.Profiles, profilesOf(in, "prod", "prod-ops")) {
+			t.Errorf("%+v: confirm %v, profiles %q", in, g.ConfirmClusterID, g.Profiles)
+		}
+		if len(g.AuditLogs) != 1 || g.AuditLogs[0].Path != filepath.Join(dir, "audit.jsonl") {
+			t.Errorf("%+v: audit logs %v", in, g.AuditLogs)
+		}
+		for group, want := range map[string]bool{"billing": true, "billing-2": false, "payments-eu": true, "payments": false, "audit-x": true, "audit": true, "orders": false} {
+			// audit-* as a regular expression is "audit" and any number of
+			// dashes; as a shell pattern audit-x. Both are protected.
+			if _, got := g.Protects(group); got != want {
+				t.Errorf("%s protected: %v", group, got)
+			}
+		}
+	}
+	if g := loadWith(Inputs{}).Guards("DEV"); g.ReadOnly || g.MaxRewind != nil || len(g.Protected) > 0 || g.ConfirmClusterID || g.MaxSkip == nil {
+		t.Errorf("another cluster: %+v", g)
+	}
+	// A profile without a recorded id is known by its brokers.
+	if g := loadWith(Inputs{Brokers: []string{"somewhere:9092"}, BrokersSet: true}).Guards("X"); !g.ReadOnly {
+		t.Errorf("known by its brokers: %+v", g)
+	}
+	if g := loadWith(Inputs{X: []string{"read_only=true"}}).Guards("X"); !g.ReadOnly || g.ReadOnlyBy.String() != "-X read_only" {
+		t.Errorf("tightened from outside: %+v", g)
+	}
+	// The profile in use keeps its guards on a cluster with another id, and
+	// says which it expected.
+	g := loadWith(Inputs{Profile: "prod", ProfileSet: true, Brokers: []string{"dev:9092"}, BrokersSet: true}).Guards("DEV")
+	if !g.ReadOnly || g.Expected != "PROD" || g.ExpectedBy.Line != 9 {
+		t.Errorf("profile in use: %+v", g)
+	}
+}
+
+// profilesOf is who else holds: the profile in use comes first in the file.
+func profilesOf(in Inputs, more ...string) []string {
+	if in.BrokersSet {
+		return more
+	}
+	return append([]string{"dev"}, more...)
+}
+
+func TestProtectedPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		bad     bool
+	}{{"a", false}, {"*-prod", false}, {"payments-(eu|us", true}, {"[a", true}, {"", true}, {"(?i)x", false}} {
+		_, config := workspace(t, "profiles: {p: {protected_groups: ['"+c.pattern+"']}}\n")
+		s, err := Load(Inputs{Config: config, ConfigSet: true, Profile: "p", ProfileSet: true})
+		if (err != nil) != c.bad {
+			t.Errorf("%q: error %v", c.pattern, err)
+		}
+		if c.pattern == "*-prod" && err == nil {
+			if _, ok := s.Guards("").Protects("orders-prod"); !ok {
+				t.Error("*-prod protects nothing")
+			}
+		}
+	}
+}
