@@ -168,7 +168,7 @@ func (r *run) loop() error {
 		if err := r.tick(now); err != nil {
 			return err
 		}
-		var fetched chan kgo.Fetches
+		var fetched <-chan kgo.Fetches
 		wake, waits := r.wake(now), false
 		if r.pace == nil {
 			fetched = r.fetched
@@ -267,7 +267,7 @@ func (r *run) wake(now time.Time) time.Duration {
 }
 
 func (r *run) reachedEnd() bool {
-	if r.left == 0 && !r.anyQueued() {
+	if r.left == 0 {
 		return true
 	}
 	if !r.cfg.End.bounded() && !r.anyEnds() {
@@ -330,10 +330,11 @@ func (r *run) takeBatch(p *part, fp *kgo.FetchPartition) error {
 	}
 	p.pub.logEnd.Store(end)
 	p.probe.reset(r.cfg.now())
-	a := p.admit(fp.Records, r.left)
-	if r.left > 0 {
-		r.left -= int64(len(a.records))
+	left := r.left
+	if r.pace != nil {
+		left = -1 // counted when they are handed out: the first partition must not take all of them
 	}
+	a := p.admit(fp.Records, left)
 	if r.pace != nil {
 		if len(a.records) > 0 {
 			p.queue = append(p.queue, a.records...)
@@ -365,6 +366,9 @@ func (r *run) deliver(p *part, records []*kgo.Record, bytes int64) error {
 	p.delivered(records, bytes)
 	r.stats.records.Add(int64(len(records)))
 	r.stats.bytes.Add(bytes)
+	if r.left > 0 {
+		r.left -= int64(len(records))
+	}
 	return nil
 }
 
@@ -378,7 +382,11 @@ func (r *run) deliverPiece(now time.Time) error {
 		}
 		n, bytes := 0, int64(0)
 		limit := int64(r.pace.current(now).Bytes / 50)
-		for n < min(r.pace.piece(now), len(p.queue)) && (n == 0 || limit == 0 || bytes < limit) {
+		most := min(r.pace.piece(now), len(p.queue))
+		if r.left > 0 {
+			most = int(min(int64(most), r.left))
+		}
+		for n < most && (n == 0 || limit == 0 || bytes < limit) {
 			bytes += int64(len(p.queue[n].Key) + len(p.queue[n].Value))
 			n++
 		}
