@@ -58,8 +58,8 @@ func ping(ctx context.Context, cl *kgo.Client) error {
 // one by one: the first that was connected to says most, since a mistake in
 // TLS or login is the same for all.
 func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time.Duration) error {
-	if _, ok := errors.AsType[*ConfigError](err); ok {
-		return err // a token file or an AWS profile that vanished
+	if c, ok := errors.AsType[*ConfigError](err); ok {
+		return c // a token file or an AWS profile that vanished
 	}
 	var failed []*Error // addresses without a connection
 	for _, o := range d.outcomes() {

@@ -139,10 +139,12 @@ func Classify(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	if e := classifyTLS(err); e != nil {
+	// The login first: what a KDC's or a token endpoint's network did is not the
+	// broker's doing.
+	if e := classifySASL(err); e != nil {
 		return e
 	}
-	if e := classifySASL(err); e != nil {
+	if e := classifyTLS(err); e != nil {
 		return e
 	}
 	return classifyNet(err)
@@ -159,6 +161,7 @@ func isDeadline(err error) bool {
 func classifySASL(err error) *Error {
 	ke, isKafka := errors.AsType[*kerr.Error](err)
 	closed, isClosed := errors.AsType[*closedError](err)
+	failed, isLogin := errors.AsType[*loginError](err)
 	switch {
 	case isKafka && ke == kerr.SaslAuthenticationFailed:
 		return &Error{Kind: Authentication, Addr: addrOf(err), Err: fmt.Errorf("the broker refused the login: %s", brokerWords(err, ke)),
@@ -173,24 +176,13 @@ func classifySASL(err error) *Error {
 		return &Error{Kind: Authentication, Addr: closed.addr, Err: errors.New("the broker closed the connection during the login"), Hint: loginHint}
 	case isKafka && isAuthorization(ke):
 		return &Error{Kind: Authorization, Addr: addrOf(err), Err: fmt.Errorf("not authorised: %s", ke.Message), Hint: rightHint(ke)}
-	case isLoginRefused(err):
-		return &Error{Kind: Authentication, Addr: addrOf(err), Err: fmt.Errorf("the login failed: %s", oneLine(err.Error())), Hint: loginHint}
+	case isLogin:
+		return &Error{Kind: Authentication, Err: fmt.Errorf("the login failed: %s", oneLine(failed.Error())), Hint: loginHint}
 	}
 	return nil
 }
 
 const loginHint = "check sasl.user, the password (or token) and sasl.mechanism; koffset profile show --resolved says where each comes from"
-
-// isLoginRefused recognises refusals that reach us inside a mechanism's own
-// exchange. The libraries have no types for them, only texts.
-func isLoginRefused(err error) bool {
-	for _, start := range []string{"OAUTHBEARER ", "SCRAM", "invalid SCRAM", "[Root cause: "} {
-		if strings.HasPrefix(err.Error(), start) {
-			return true
-		}
-	}
-	return false
-}
 
 func isAuthorization(ke *kerr.Error) bool {
 	switch ke {

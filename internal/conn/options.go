@@ -52,7 +52,7 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		kgo.DisableClientMetrics(),
 	}
 	if mech != nil {
-		opts = append(opts, kgo.SASL(mech))
+		opts = append(opts, kgo.SASL(login{mech}))
 	}
 	return opts, d, nil
 }

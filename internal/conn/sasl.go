@@ -32,6 +32,42 @@ func (s *Settings) mechanism(ctx context.Context) (sasl.Mechanism, error) {
 	return nil, &ConfigError{Where: s.source("sasl.mechanism"), Text: fmt.Sprintf("unknown SASL mechanism %q", mech)}
 }
 
+// login gives a mechanism's own errors a type: that a ticket or a signature is
+// wrong, the libraries say in texts only.
+type login struct{ sasl.Mechanism }
+
+// Authenticate begins a login.
+func (l login) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	session, first, err := l.Mechanism.Authenticate(ctx, host)
+	if err != nil {
+		return nil, nil, &loginError{err}
+	}
+	return loginSession{session}, first, nil
+}
+
+// Close ends what the mechanism keeps running, such as Kerberos's renewals.
+func (l login) Close() {
+	if c, ok := l.Mechanism.(sasl.ClosingMechanism); ok {
+		c.Close()
+	}
+}
+
+type loginSession struct{ sasl.Session }
+
+// Challenge answers the broker.
+func (s loginSession) Challenge(b []byte) (done bool, answer []byte, err error) {
+	if done, answer, err = s.Session.Challenge(b); err != nil {
+		err = &loginError{err}
+	}
+	return done, answer, err
+}
+
+// loginError is a login that failed on our side of it.
+type loginError struct{ err error }
+
+func (e *loginError) Error() string { return e.err.Error() }
+func (e *loginError) Unwrap() error { return e.err }
+
 // noMechanism is an error where credentials are set and no mechanism is: going
 // on without them would fail later and in other words.
 func (s *Settings) noMechanism() error {

@@ -123,7 +123,7 @@ func (s *Settings) secretCommand(ctx context.Context, name string, v Value) (str
 		return fail("the command did not end in time (at most %s)", secretCommandTimeout)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case errors.Is(err, errTooMuch):
+	case out.over:
 		return fail("the command printed more than %d bytes", maxSecret)
 	case err != nil && said != "":
 		return fail("the command failed: %s: %s", exitText(err), said)
@@ -167,11 +167,13 @@ type limitedBuffer struct {
 	buf  bytes.Buffer
 	max  int
 	drop bool
+	over bool // there was more than max
 }
 
 // Write appends what fits.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := b.max - b.buf.Len(); len(p) > room {
+		b.over = true
 		b.buf.Write(p[:max(0, room)])
 		if b.drop {
 			return len(p), nil
