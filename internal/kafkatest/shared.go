@@ -27,6 +27,7 @@ type Shared struct {
 	kafkas [2]*Kafka
 	errs   [2]error
 	tools  *Tools
+	flinks map[FlinkVersion]*Flink
 }
 
 // Runner is what *testing.M is to [Shared.Main].
@@ -84,7 +85,25 @@ func (s *Shared) Tools(t testing.TB) *Tools {
 	return s.tools
 }
 
-// Close ends the clusters and the tools' JVM.
+// Flink is the package's JVM for jobs of one version of Flink.
+func (s *Shared) Flink(t testing.TB, v FlinkVersion) *Flink {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flinks[v] == nil {
+		f, err := NewFlink(context.Background(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.flinks == nil {
+			s.flinks = map[FlinkVersion]*Flink{}
+		}
+		s.flinks[v] = f
+	}
+	return s.flinks[v]
+}
+
+// Close ends the clusters and the JVMs.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,6 +111,10 @@ func (s *Shared) Close() {
 		s.tools.Close()
 		s.tools = nil
 	}
+	for _, f := range s.flinks {
+		f.Close()
+	}
+	s.flinks = nil
 	for i, k := range s.kafkas {
 		if k != nil {
 			k.Close()
