@@ -62,7 +62,9 @@ type TopicPartition struct {
 	Number      int32
 	Leader      int32 // the broker to fetch from; -1 where there is none
 	LeaderEpoch int32 // -1 where the broker does not tell
-	Err         error // such as LEADER_NOT_AVAILABLE
+	// Replicas are the brokers that hold the partition, the preferred leader first; InSync those that have caught up.
+	Replicas, InSync []int32
+	Err              error // such as LEADER_NOT_AVAILABLE
 }
 
 // Numbers are the partition numbers.
@@ -116,7 +118,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 			t.id = base64.RawURLEncoding.EncodeToString(t.ID[:])
 		}
 		for _, rp := range rt.Partitions {
-			p := TopicPartition{Number: rp.Partition, Leader: rp.Leader, LeaderEpoch: rp.LeaderEpoch}
+			p := TopicPartition{Number: rp.Partition, Leader: rp.Leader, LeaderEpoch: rp.LeaderEpoch, Replicas: rp.Replicas, InSync: rp.ISR}
 			// REPLICA_NOT_AVAILABLE only says that a follower is down: the leader answers.
 			if rp.ErrorCode != 0 && rp.ErrorCode != kerr.ReplicaNotAvailable.Code {
 				p.Err = kerr.ErrorForCode(rp.ErrorCode)

@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/koffset/koffset/inspect"
+)
+
+// collection is what one refresh read, laid out for rendering. Its slices are used again by the next one.
+type collection struct {
+	cluster inspect.Cluster
+	look    *inspect.Look
+	groups  []groupData
+	topics  []groupTopic
+	rows    []rowData
+}
+
+type groupData struct {
+	description *inspect.Description
+	label       pair
+	health      inspect.GroupHealth
+	err         error
+}
+
+// groupTopic is a group's share of one topic: its rows are rows[from:to].
+type groupTopic struct {
+	group, topic pair
+	prefix       string // of its partitions' labels
+	lag          int64
+	committed    bool
+	from, to     int
+}
+
+type rowData struct {
+	partition int32
+	committed int64
+	end       int64 // the high watermark
+	lag       int64
+	lagTime   inspect.LagTime
+	health    inspect.Health
+	hasCommit bool
+	hasEnd    bool
+	hasLag    bool
+}
+
+func (c *collection) reset() {
+	clear(c.groups)
+	clear(c.topics)
+	c.groups, c.topics, c.rows, c.look = c.groups[:0], c.topics[:0], c.rows[:0], nil
+}
+
+// add takes one row in, as Sampler.Look tells them: group by group, topic by topic.
+func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Diagnosis) {
+	if n := len(c.groups); n == 0 || c.groups[n-1].description != d {
+		c.groups = append(c.groups, groupData{description: d, label: newPair("group", d.Name)})
+	}
+	g := &c.groups[len(c.groups)-1]
+	if n := len(c.topics); n == 0 || c.topics[n-1].group != g.label || c.topics[n-1].topic.GetValue() != r.Topic {
+		c.topics = append(c.topics, groupTopic{group: g.label, topic: newPair("topic", r.Topic), from: len(c.rows)})
+		last := &c.topics[len(c.topics)-1]
+		last.prefix = labelPrefix(last.group, last.topic)
+	}
+	t := &c.topics[len(c.topics)-1]
+	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, health: dg.Health}
+	switch {
+	case r.Committed != nil:
+		row.committed, row.hasCommit, t.committed = r.Committed.Offset, true, true
+	case r.ShareStart != nil:
+		row.committed, row.hasCommit = *r.ShareStart, true
+	}
+	if r.Bounds != nil {
+		row.end, row.hasEnd = r.Bounds.End, true
+	}
+	c.rows = append(c.rows, row)
+	t.to = len(c.rows)
+	if dg.HasLag {
+		t.lag += dg.Lag
+	}
+	g.health.Add(inspect.GroupPartition{Group: d.Name, Partition: r.Partition}, dg)
+}
+
+// finish adds the groups that had no rows, with their errors, and sorts nothing: the snapshot is sorted.
+func (c *collection) finish(l *inspect.Look) {
+	c.look = l
+	withRows := c.groups
+	all := make([]groupData, 0, len(l.Snapshot.Groups))
+	for i := range l.Snapshot.Groups {
+		d := &l.Snapshot.Groups[i]
+		g := groupData{description: d}
+		if len(withRows) > 0 && withRows[0].description == d {
+			g, withRows = withRows[0], withRows[1:]
+		} else {
+			g.label = newPair("group", d.Name)
+		}
+		if d.NotFound && g.health.Partitions == 0 {
+			continue
+		}
+		if g.err = l.Snapshot.GroupErr(*d); g.err != nil {
+			g.health.Health = inspect.Worst(g.health.Health, inspect.HealthUnknown)
+		}
+		if g.health.Health == "" {
+			g.health.Health = inspect.HealthOK
+			if g.health.Partitions == 0 {
+				g.health.Health = inspect.HealthNoCommit
+			}
+		}
+		all = append(all, g)
+	}
+	c.groups = all
+}
+
+// sortedTopics are the names of the snapshot's topics.
+func (c *collection) sortedTopics() []string { return slices.Sorted(maps.Keys(c.look.Snapshot.Topics)) }

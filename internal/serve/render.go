@@ -1,0 +1,172 @@
+package serve
+
+import (
+	"github.com/koffset/koffset/inspect"
+)
+
+// write renders what a refresh read.
+func (c *collection) write(w *writer, perPartition bool) {
+	l := c.look
+	w.one("koffset_cluster_info", 1, newPair("cluster_id", c.cluster.ID))
+	w.one("koffset_brokers", float64(len(c.cluster.Brokers)))
+	w.one("koffset_brokers_unanswered", float64(len(l.Missing)))
+	w.one("koffset_refresh_timestamp_seconds", float64(l.At.UnixMilli())/1000)
+	w.one("koffset_groups", float64(len(c.groups)))
+	unread := 0
+	for i := range c.groups {
+		if c.groups[i].err != nil || c.groups[i].health.Unread > 0 {
+			unread++
+		}
+	}
+	w.one("koffset_groups_unread", float64(unread))
+	c.writeGroups(w)
+	w.family("koffset_group_topic_lag", func(add func(float64, ...pair)) {
+		for i := range c.topics {
+			if t := &c.topics[i]; t.committed {
+				add(float64(t.lag), t.group, t.topic)
+			}
+		}
+	})
+	if perPartition {
+		c.writePartitions(w)
+		c.writeLogs(w)
+	}
+}
+
+func (c *collection) writeGroups(w *writer) {
+	each := func(name string, f func(g *groupData, add func(float64, ...pair))) {
+		w.family(name, func(add func(float64, ...pair)) {
+			for i := range c.groups {
+				f(&c.groups[i], add)
+			}
+		})
+	}
+	each("koffset_group_info", func(g *groupData, add func(float64, ...pair)) {
+		d := g.description
+		add(1, g.label, newPair("type", string(d.Type)), newPair("state", d.State), newPair("application", string(d.Application)))
+	})
+	each("koffset_group_members", func(g *groupData, add func(float64, ...pair)) {
+		if g.description.Err == nil {
+			add(float64(len(g.description.Members)), g.label)
+		}
+	})
+	each("koffset_group_lag", func(g *groupData, add func(float64, ...pair)) {
+		if h := &g.health; h.Partitions > h.Uncommitted+h.Unread {
+			add(float64(h.Lag), g.label)
+		}
+	})
+	each("koffset_group_lag_seconds", func(g *groupData, add func(float64, ...pair)) {
+		if t := g.health.LagTime; t.Known {
+			add(t.D.Seconds(), g.label)
+		}
+	})
+	each("koffset_group_lag_seconds_is_minimum", func(g *groupData, add func(float64, ...pair)) {
+		if t := g.health.LagTime; t.Known && t.Basis == inspect.LagAtLeast {
+			add(1, g.label)
+		}
+	})
+	verdicts := map[inspect.Health]pair{}
+	for _, h := range inspect.Healths() {
+		verdicts[h] = newPair("verdict", string(h))
+	}
+	each("koffset_group_verdict", func(g *groupData, add func(float64, ...pair)) { add(1, g.label, verdicts[g.health.Health]) })
+	each("koffset_group_partitions", func(g *groupData, add func(float64, ...pair)) {
+		for _, h := range inspect.Healths() {
+			if n := g.health.Count(h); n > 0 {
+				add(float64(n), g.label, verdicts[h])
+			}
+		}
+	})
+	each("koffset_group_catch_up_seconds", func(g *groupData, add func(float64, ...pair)) {
+		if eta, ok := g.health.ETA(); ok {
+			add(eta.Seconds(), g.label)
+		}
+	})
+	each("koffset_group_expires_seconds", func(g *groupData, add func(float64, ...pair)) {
+		if g.health.HasExpires {
+			add(g.health.Expires.Seconds(), g.label)
+		}
+	})
+}
+
+// eachRow writes a family with the rows for which f has a value.
+func (c *collection) eachRow(w *writer, name string, f func(r *rowData) (float64, bool)) {
+	w.lines(name, func(line func(string, int32, string, float64)) {
+		for i := range c.topics {
+			t := &c.topics[i]
+			for j := t.from; j < t.to; j++ {
+				if v, ok := f(&c.rows[j]); ok {
+					line(t.prefix, c.rows[j].partition, plainEnd, v)
+				}
+			}
+		}
+	})
+}
+
+func (c *collection) writePartitions(w *writer) {
+	c.eachRow(w, "koffset_group_partition_committed_offset", func(r *rowData) (float64, bool) { return float64(r.committed), r.hasCommit })
+	c.eachRow(w, "koffset_group_partition_lag", func(r *rowData) (float64, bool) { return float64(r.lag), r.hasLag })
+	c.eachRow(w, "koffset_group_partition_lag_seconds", func(r *rowData) (float64, bool) {
+		return float64(r.lagTime.D.Milliseconds()) / 1000, r.hasLag && r.lagTime.Known
+	})
+	ends := map[inspect.Health]string{}
+	for _, h := range inspect.Healths() {
+		ends[h] = `",verdict="` + string(h) + plainEnd
+	}
+	w.lines("koffset_group_partition_verdict", func(line func(string, int32, string, float64)) {
+		for i := range c.topics {
+			t := &c.topics[i]
+			for j := t.from; j < t.to; j++ {
+				if r := &c.rows[j]; r.health != inspect.HealthOK {
+					line(t.prefix, r.partition, ends[r.health], 1)
+				}
+			}
+		}
+	})
+}
+
+// eachLog writes a family with the partitions of every topic for which f has a value.
+func (c *collection) eachLog(w *writer, name string, f func(t *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool)) {
+	s := c.look.Snapshot
+	w.lines(name, func(line func(string, int32, string, float64)) {
+		for _, topic := range c.sortedTopics() {
+			t, log, prefix := s.Topics[topic], s.Log[topic], labelPrefix(newPair("topic", topic))
+			for i := range t.Partitions {
+				p := &t.Partitions[i]
+				if int(p.Number) >= len(log) {
+					continue
+				}
+				if v, ok := f(p, &log[p.Number]); ok {
+					line(prefix, p.Number, plainEnd, v)
+				}
+			}
+		}
+	})
+}
+
+func (c *collection) writeLogs(w *writer) {
+	c.eachLog(w, "koffset_topic_partition_log_start_offset", func(_ *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool) {
+		return float64(l.Bounds.Start), l.Err == nil
+	})
+	c.eachLog(w, "koffset_topic_partition_log_end_offset", func(_ *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool) {
+		return float64(l.Bounds.End), l.Err == nil
+	})
+	c.eachLog(w, "koffset_topic_partition_last_stable_offset", func(_ *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool) {
+		return float64(l.Bounds.LastStable), l.Err == nil && l.Bounds.LastStable < l.Bounds.End
+	})
+}
+
+// series is about how many samples the per-partition families have: koffset's own and kafka_exporter's.
+func (c *collection) series(own, compat bool) int {
+	logs, n := 0, 0
+	for _, t := range c.look.Snapshot.Topics {
+		logs += len(t.Partitions)
+	}
+	if own {
+		n += 3*len(c.rows) + 2*logs
+	}
+	if compat {
+		n += 2*len(c.rows) + 7*logs
+	}
+	return n
+}
