@@ -236,7 +236,7 @@ func (p *inspection) print() error {
 		}
 		p.partitionSheet(w)
 	}
-	p.partial = p.partial || p.errors > 0
+	p.partial = p.partial || p.errors > 0 || !found
 	if err := w.Close(render.End{Incomplete: p.partial}); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (p *inspection) print() error {
 		return quietly(exitNotFound)
 	case p.errors > 0 && p.rows == 0 && p.allDenied && p.firstErr != nil:
 		return &fault{code: exitDenied, err: p.firstErr, hint: rightsHint(p.firstErr)}
-	case p.partial || !found:
+	case p.partial:
 		return quietly(exitPartial)
 	case p.o.failOn != "" && p.unhealthy > 0:
 		return faultf(exitCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
