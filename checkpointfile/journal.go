@@ -85,9 +85,10 @@ func CreateJournal(stateDir string, h Header, op *Operation, clock func() time.T
 	}
 	now := clock().UTC()
 	for {
-		var salt [3]byte
+		var salt [2]byte
 		_, _ = rand.Read(salt[:]) // it never fails: crypto/rand ends the process instead
-		op.ID = now.Format("20060102-150405-") + hex.EncodeToString(salt[:])
+		// With milliseconds, so that a listing of the folder is in the order of events.
+		op.ID = strings.Replace(now.Format("20060102-150405.000-"), ".", "", 1) + hex.EncodeToString(salt[:])
 		path := filepath.Join(dir, op.ID+".jsonl")
 		// The name is taken first, so that two processes in the same second cannot share it.
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)

@@ -37,7 +37,7 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
 			"  5  the journal has no such operation"),
 		Example: `  koffset undo
   koffset undo 20261129-1000
-  koffset undo 20261129-100000-3f9a1c --execute`,
+  koffset undo 20261129-100000123-3f9a --execute`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeUndo,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,6 +143,9 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 		e, err := checkpointfile.ReadEntry(path)
 		if err != nil {
 			return nil, fileFault(err)
+		}
+		if same, _ := checkpointfile.FindEntry(entries, e.ID); same != nil {
+			e.UndoneBy = same.UndoneBy // only the journal around a file knows
 		}
 		return e, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {

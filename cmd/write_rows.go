@@ -214,16 +214,34 @@ func (w *write) head(sum reset.Summary) {
 	}
 	where += ", " + strings.Join(w.s.settings.Brokers, ",")
 	w.app.Streams.Note("plan %s on %s: %s", p.ID(), where, w.summary(sum))
+	w.notes()
+}
+
+// notes says what is to be known about the groups; of many with the same note one is named.
+func (w *write) notes() {
+	count := map[reset.NoteKind]int{}
 	for _, n := range w.built.Notes {
+		count[n.Kind]++
+	}
+	said := map[reset.NoteKind]bool{}
+	for _, n := range w.built.Notes {
+		who := "group " + n.Group
+		if more := count[n.Kind] - 1; more > 2 && !w.app.global.verbose {
+			if said[n.Kind] {
+				continue
+			}
+			said[n.Kind] = true
+			who += fmt.Sprintf(" (and %d more like it)", more)
+		}
 		switch n.Kind {
 		case reset.NoteActive:
 			if !w.flags.execute {
-				w.app.Streams.Warn("group %s: %s", n.Group, n.Text)
+				w.app.Streams.Warn("%s: %s", who, n.Text)
 			}
 		case reset.NotePastStable, reset.NoteStreams, reset.NoteGone:
-			w.app.Streams.Warn("group %s: %s", n.Group, n.Text)
+			w.app.Streams.Warn("%s: %s", who, n.Text)
 		default:
-			w.app.Streams.Note("group %s: %s", n.Group, n.Text)
+			w.app.Streams.Note("%s: %s", who, n.Text)
 		}
 	}
 }
@@ -249,7 +267,9 @@ func (w *write) summary(s reset.Summary) string {
 		if groups != 1 {
 			out = fmt.Sprintf("%s are deleted with %s", one, render.Plural(s.Deleted, "commit"))
 		}
-	case s.Deleted == s.Changed && s.Deleted > 0:
+	case s.Changed == 0:
+		out = fmt.Sprintf("no partition of %s changes", one)
+	case s.Deleted == s.Changed:
 		out = fmt.Sprintf("%s of %s are deleted", render.Plural(s.Deleted, "commit"), one)
 		if s.Deleted == 1 {
 			out = fmt.Sprintf("1 commit of %s is deleted", one)

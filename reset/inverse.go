@@ -77,7 +77,7 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) 
 		row.Action, row.To = checkpointfile.ActionNone, row.From
 		row.Detail = "it stands as it did before"
 		if before != nil && before.LeaderEpoch != row.From.LeaderEpoch && same(row.From, was.To) {
-			row.Action, row.To = checkpointfile.ActionCommit, before // the operation changed the epoch alone
+			row.Action, row.To, row.Detail = checkpointfile.ActionCommit, before, "" // the operation changed the epoch alone
 		}
 	case !u.Moved && !same(row.From, was.To):
 		refuse(&row, offset.ReasonMoved, fmt.Sprintf("the group moved since: %s set it to %s, it is %s now", e.ID, show(was.To), show(row.From)),
