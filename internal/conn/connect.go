@@ -98,13 +98,12 @@ func together(failed []*Error, err error) error {
 	case 1:
 		return failed[0]
 	}
-	var addrs, each []string
+	var each []string
 	for _, e := range failed {
-		addrs = append(addrs, e.Addr)
 		each = append(each, e.Addr+" "+e.Err.Error())
 	}
 	return &Error{Kind: Unreachable, Err: fmt.Errorf("none of the %d brokers can be reached: %s", len(failed), joinSome(each, 5)),
-		Addr: "", Hint: failed[0].Hint}
+		Hint: failed[0].Hint}
 }
 
 // afterSilentHandshake is for a port that ended or stalled our TLS handshake.
@@ -137,6 +136,8 @@ func (s *Settings) afterConnection(ctx context.Context, d *dialer, o outcome, er
 	switch {
 	case e != nil && e.Kind == MechanismUnsupported:
 		return s.withOffers(e, d.askSASL(ctx, addr).offers)
+	case e != nil && e.Kind == SASLUnexpected: // the first login of a new connection
+		return s.withOffers(e, nil)
 	case e != nil && e.Kind != Unreachable && e.Kind != Timeout:
 		return e
 	}

@@ -170,8 +170,8 @@ func classifySASL(err error) *Error {
 		return &Error{Kind: MechanismUnsupported, Addr: addrOf(err), Err: errors.New("the broker does not offer this SASL mechanism"),
 			Hint: "set sasl.mechanism to one that it offers"}
 	case isKafka && ke == kerr.IllegalSaslState:
-		return &Error{Kind: SASLUnexpected, Addr: addrOf(err), Err: errors.New("this port takes no logins, and sasl.mechanism is set"),
-			Hint: "use the broker's SASL port, or remove sasl.mechanism"}
+		return &Error{Kind: SASLUnexpected, Addr: addrOf(err), Err: errors.New("the broker takes no login now: the port takes none, or a session was renewed with a token at its end"),
+			Hint: "use the broker's SASL port (or remove sasl.mechanism); where tokens are used, replace them well before they expire"}
 	case isClosed && closed.login:
 		return &Error{Kind: Authentication, Addr: closed.addr, Err: errors.New("the broker closed the connection during the login"), Hint: loginHint}
 	case isKafka && isAuthorization(ke):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,9 +30,9 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 	s.builtin("request_timeout", "10s", def)
 	s.builtin("tz", "UTC", def)
 	if dir := env["XDG_STATE_HOME"]; xdg(dir, "") != "" {
-		s.builtin("state_dir", xdg(dir, "")+"/koffset", Source{Kind: FromEnvironment, Name: "XDG_STATE_HOME"})
+		s.builtin("state_dir", filepath.Join(xdg(dir, ""), "koffset"), Source{Kind: FromEnvironment, Name: "XDG_STATE_HOME"})
 	} else if dir := xdg("", s.paths.home, ".local", "state"); dir != "" {
-		s.builtin("state_dir", dir+"/koffset", def)
+		s.builtin("state_dir", filepath.Join(dir, "koffset"), def)
 	}
 
 	if v, ok := s.values["brokers"]; ok {

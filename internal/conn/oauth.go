@@ -78,14 +78,17 @@ func (s *Settings) tokenSource(ctx context.Context) (*tokenSource, error) {
 }
 
 // token returns a token with enough life left. kgo asks for one at every new
-// connection and again when 95 to 98 % of a session's life, which is the
-// token's, is over: at that point the old one would give a session of seconds,
-// so a token counts as used up after 80 %.
+// connection and again shortly before a session, which lives as long as its
+// token, ends: when 95 to 98 % are over, or a second or the time of a slow
+// login before. With the old token the next session would last that rest only,
+// and a broker refuses to renew one twice within a second (ILLEGAL_SASL_STATE,
+// seen on a real one). So a token counts as used up after 80 % of its life and
+// ten seconds before its end.
 func (t *tokenSource) token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	if t.cached != "" && !t.expires.IsZero() && now.Before(t.fetched.Add(t.expires.Sub(t.fetched)*4/5)) {
+	if t.cached != "" && !t.expires.IsZero() && now.Before(t.usable()) {
 		return t.cached, nil
 	}
 	token, life, err := t.fetch(ctx)
@@ -98,6 +101,12 @@ func (t *tokenSource) token(ctx context.Context) (string, error) {
 		t.expires = now.Add(life)
 	}
 	return token, nil
+}
+
+// usable is until when the cached token is given out.
+func (t *tokenSource) usable() time.Time {
+	life := t.expires.Sub(t.fetched)
+	return t.fetched.Add(min(life*4/5, life-10*time.Second))
 }
 
 func (t *tokenSource) host() string {

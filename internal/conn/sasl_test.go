@@ -301,7 +301,7 @@ func TestClientCredentials(t *testing.T) {
 }
 
 // A token is used until 80 % of its life is over, then fetched anew: kgo logs in
-// again when 95 % is, and has to get another one.
+// again later than that, and has to get another one.
 func TestTokenCache(t *testing.T) {
 	ts := newTokenServer(t, 100, false)
 	now := time.Unix(1000, 0)
@@ -313,6 +313,18 @@ func TestTokenCache(t *testing.T) {
 		now = now.Add(step.after)
 		got, err := src.token(t.Context())
 		if err != nil || got != step.want {
+			t.Errorf("after %s: %q, %v; want %q", step.after, got, err, step.want)
+		}
+	}
+	// A short life leaves ten seconds.
+	ts = newTokenServer(t, 30, false)
+	src = &tokenSource{url: ts.URL, id: "my-client", secret: "s+cret", client: ts.Client(), now: func() time.Time { return now }}
+	for _, step := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "token-1"}, {19 * time.Second, "token-1"}, {1 * time.Second, "token-2"}} {
+		now = now.Add(step.after)
+		if got, err := src.token(t.Context()); err != nil || got != step.want {
 			t.Errorf("after %s: %q, %v; want %q", step.after, got, err, step.want)
 		}
 	}
