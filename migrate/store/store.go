@@ -1,0 +1,114 @@
+// Package store keeps positions outside Kafka: in a file here, in databases and Redis in the packages beside it, each of
+// which links its own driver and no other.
+//
+// A position is the next offset to read, as a commit is. It is kept by group, topic and partition, together with the id of
+// the cluster that it is about, since the same number means another record on another cluster: a save for one cluster over
+// positions of another is refused.
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// Position is what is kept for one partition.
+type Position struct {
+	offset.Partition
+	offset.Committed
+}
+
+// Saved is what a store has for one group.
+type Saved struct {
+	// ClusterID is empty where the positions were saved without one, or where there are none.
+	ClusterID string
+	// At is when the newest of them was saved.
+	At time.Time
+	// Positions are sorted by topic and partition; none where the group is not known.
+	Positions []Position
+}
+
+// Write is one save: all of its positions or none.
+type Write struct {
+	Group     string
+	ClusterID string // empty where it is not known
+	At        time.Time
+	Positions []Position
+}
+
+// Check refuses what must not be stored.
+func (w Write) Check() error {
+	if w.Group == "" {
+		return fmt.Errorf("the group name is empty")
+	}
+	seen := make(map[offset.Partition]bool, len(w.Positions))
+	for _, p := range w.Positions {
+		switch {
+		case p.Offset < 0 || p.Partition.Partition < 0 || p.Topic == "":
+			return fmt.Errorf("group %s, %s: %d is not a position", w.Group, p.Partition, p.Offset)
+		case seen[p.Partition]:
+			return fmt.Errorf("group %s: %s is in it twice", w.Group, p.Partition)
+		}
+		seen[p.Partition] = true
+	}
+	return nil
+}
+
+// Store is a place where positions are kept. Its methods may be called from several goroutines.
+type Store interface {
+	// Load returns what a group has; a group that is not known has no positions and no error.
+	Load(ctx context.Context, group string) (Saved, error)
+	// Save stores positions, all or none; other partitions of the group keep theirs. The error is a *ClusterError where the
+	// group's positions are of another cluster, and a *MissingError where the place does not exist.
+	Save(ctx context.Context, w Write) error
+	// Groups are the names of the groups that have positions, sorted.
+	Groups(ctx context.Context) ([]string, error)
+	Close() error
+}
+
+// ClusterError says that a group's positions are of another cluster than the ones to be saved.
+type ClusterError struct {
+	Group, Stored, Wanted string
+}
+
+func (e *ClusterError) Error() string {
+	return fmt.Sprintf("group %s: its stored positions are of cluster %s, not of %s", e.Group, e.Stored, e.Wanted)
+}
+
+// SameCluster returns a *ClusterError where both ids are known and differ.
+func SameCluster(group, stored, wanted string) error {
+	if stored == "" || wanted == "" || stored == wanted {
+		return nil
+	}
+	return &ClusterError{Group: group, Stored: stored, Wanted: wanted}
+}
+
+// MissingError says that a store's table or file does not exist.
+type MissingError struct {
+	What string // such as table koffset_offsets
+	Err  error
+}
+
+func (e *MissingError) Error() string {
+	return e.What + " does not exist (create=true in the store's URL makes it)"
+}
+
+// Unwrap returns the driver's error.
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// Sort puts positions into the order that Load returns.
+func Sort(ps []Position) {
+	slices.SortFunc(ps, func(a, b Position) int { return a.Partition.Compare(b.Partition) })
+}
+
+// Foreign are the positions as offset.Resolve takes them.
+func (s Saved) Foreign() map[offset.Partition]offset.Foreign {
+	out := make(map[offset.Partition]offset.Foreign, len(s.Positions))
+	for _, p := range s.Positions {
+		out[p.Partition] = offset.Foreign{Committed: p.Committed}
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/migrate/store"
+	"github.com/koffset/koffset/migrate/store/internal/storetest"
+)
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offsets.json")
+	f := store.OpenFile(path, "test")
+	storetest.Run(t, func(*testing.T) store.Store { return f })
+	again, err := store.OpenFile(path, "test").Load(t.Context(), "wide")
+	if err != nil || len(again.Positions) != 1201 {
+		t.Fatalf("opened again it has %d positions, %v", len(again.Positions), err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"offset":7,`, `"offset":8,`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.OpenFile(path, "test").Load(t.Context(), "wide"); !errors.Is(err, checkpointfile.ErrDamaged) {
+		t.Errorf("a file that was edited gives %v", err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"file:a/b.json", "file:a/b.json"},
+		{"file:///var/lib/x", "file:/var/lib/x"},
+		{"sqlite:x.db?create=true&table=o", "sqlite:x.db"},
+		{"postgres://u:secret@h:5/db?table=s.offsets&sslmode=disable", "postgres://u:xxxxx@h:5/db?sslmode=disable table s.offsets"},
+		{"mariadb://u@h/db", "mariadb://u@h/db table koffset_offsets"},
+		{"redis://h:1/2?key=app:{group}:pos", "redis://h:1/2 key app:{group}:pos"},
+		{"redis://h/0", "redis://h/0 key koffset:{group}"},
+	} {
+		l, err := store.Parse(c.in)
+		if err != nil || l.String() != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.in, l.String(), err, c.want)
+		}
+	}
+	for _, in := range []string{"offsets.json", "file:", "http://h/x", "postgres:///db", "postgres://u:secret@h/db?table=a;drop", "redis://:secret@h/0?key=koffset",
+		"sqlite:x?tabel=o", "file:x?create=perhaps", "mysql://u:secret@h:port/db", "postgres://u:secret@"} {
+		l, err := store.Parse(in)
+		if err == nil {
+			t.Errorf("%s: read as %s", in, l)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error shows the password: %v", err)
+		}
+	}
+	if l, _ := store.Parse("sqlite:x?create=true&group=g"); !l.Create || l.Group != "g" {
+		t.Errorf("parameters were lost: %+v", l)
+	}
+}
+
+func TestMask(t *testing.T) {
+	for in, want := range map[string]string{
+		"postgres://u:p%40w@h/db?sslpassword=x&a=b": "postgres://u:***@h/db?sslpassword=***&a=b",
+		"redis://:pw@h/0": "redis://:***@h/0",
+		"file:x":          "file:x",
+	} {
+		if got := store.Mask(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
