@@ -29,7 +29,7 @@ func (c *Config) checkScope() error {
 		return usagef("", "there is no sink: the records would go nowhere")
 	case len(c.End.Ranges) > 0 && len(c.Topics) > 0:
 		return usagef("leave the topics out: the ranges name them", "both topics and ranges were given")
-	case len(c.End.Ranges) > 0 && (c.Start.chosen() || c.End.Until != nil):
+	case len(c.End.Ranges) > 0 && (c.Start.IsChosen() || c.End.Until != nil):
 		return usagef("a range is both the start and the end", "both ranges and a start or an end were given")
 	case len(c.End.Ranges) == 0 && len(c.Topics) == 0:
 		return usagef("name a topic", "there is nothing to read")
@@ -73,7 +73,7 @@ func (c *Config) checkGroup() error {
 	case c.Join != nil:
 		return need("joining a group")
 	case len(c.End.Ranges) == 0 && c.startNeedsGroup():
-		if !c.Start.chosen() {
+		if !c.Start.IsChosen() {
 			return usagef("give a group.id (--group), or choose where to start: --from earliest, latest, @TIME or an offset",
 				"nobody chose where to start, which is group-offsets, and that needs a group.id")
 		}

@@ -105,3 +105,9 @@ func sizeText(b float64) string {
 	}
 	return fmt.Sprintf("%g B", b)
 }
+
+// Committer is who commits in a run with this configuration, and which setting makes it so.
+func (c Config) Committer() (who Committer, why string) {
+	c.fill()
+	return c.committer()
+}

@@ -33,7 +33,8 @@ type Start struct {
 	Position *offset.Position
 }
 
-func (s Start) chosen() bool { return s.Position != nil }
+// IsChosen says that somebody chose where to start.
+func (s Start) IsChosen() bool { return s.Position != nil }
 
 func (s Start) position() offset.Position {
 	if s.Position == nil {

@@ -48,7 +48,7 @@ func (c *Config) chosenNotices(p *Plan, f planFacts) []Notice {
 	if len(c.End.Ranges) > 0 {
 		return nil
 	}
-	if !c.Start.chosen() {
+	if !c.Start.IsChosen() {
 		out = append(out, infof("nobody chose where to start: group-offsets, the commits of group %s", c.Group))
 	}
 	if c.Start.Mode() == ModeTimestamp {

@@ -1,0 +1,316 @@
+package settings
+
+// From settings to a run.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/sink"
+	"github.com/koffset/koffset/offset"
+)
+
+// Run is what settings say about a run. Config has no client, sink and store yet.
+type Run struct {
+	Config consume.Config
+	Output Output
+	// Notes are what the start should say about the settings themselves.
+	Notes []Warning
+}
+
+// Output is where records go, and what is opened beside the run.
+type Output struct {
+	FilesDir      string
+	RollBytes     int64
+	Format        string // a format string; empty is the default of the output
+	Forms         sink.Forms
+	MetricsListen string
+	StoreURL      string
+}
+
+// Scope is what the command line says beside settings: topics, and ranges instead of topics.
+type Scope struct {
+	Topics []offset.TopicSpec
+	Ranges []consume.Range
+}
+
+// Build makes a run. The error is an *Error.
+func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
+	x := &reader{r: r}
+	var out Run
+	c := &out.Config
+	c.Topics, c.End.Ranges = scope.Topics, scope.Ranges
+	if len(c.Topics) == 0 && len(c.End.Ranges) == 0 {
+		for _, t := range x.list(Topic) {
+			spec, err := offset.ParseTopicSpec(t)
+			if err != nil {
+				x.fail(r.Get(Topic), "", "%w", err)
+			}
+			c.Topics = append(c.Topics, spec)
+		}
+	}
+	c.Group = r.Get(GroupID).Text
+	x.start(&out, clock)
+	x.end(&out, clock)
+	x.policies(c)
+	x.commits(c)
+	x.checkpoints(&out)
+	c.Rate = x.rate()
+	if v := r.Get(Ramp); v.Text != "" && !r.Has(Rate) {
+		out.note(v, "give a rate too", "%s has no effect: there is no %s", Ramp, Rate)
+	}
+	c.Discovery = x.duration(Discovery)
+	if c.Discovery == 0 && r.Has(Discovery) {
+		c.Discovery = -1 // Flink: zero is never
+	}
+	c.ReadUncommitted = x.word(IsolationLevel) == "read_uncommitted"
+	c.Fetch.MaxBytes, c.Fetch.MaxPartitionBytes = int32(min(x.size(FetchMaxBytes), 90<<20)), int32(min(x.size(FetchPartBytes), 90<<20))
+	x.join(&out)
+	x.output(&out)
+	if x.err != nil {
+		return Run{}, x.err
+	}
+	return out, nil
+}
+
+func (o *Run) note(v Value, hint, format string, args ...any) {
+	where := ""
+	if v.Source.Layer != 0 && v.Source.Layer != FromBuiltin {
+		where = v.Source.String()
+	}
+	o.Notes = append(o.Notes, Warning{where, fmt.Sprintf(format, args...), hint})
+}
+
+// start reads koffset's word or Flink's mode with its companions.
+func (x *reader) start(out *Run, clock offset.Clock) {
+	c, r := &out.Config, x.r
+	topic := ""
+	if len(c.Topics) == 1 {
+		topic = c.Topics[0].Topic
+	}
+	unusedCompanions := func(mode string, keys ...string) {
+		for _, k := range keys {
+			if v := r.Get(k); v.Text != "" {
+				out.note(v, "", "%s has no effect: the start is %s", k, mode)
+			}
+		}
+	}
+	switch {
+	case r.Has(From):
+		c.Start.Position = x.position(From, offset.RoleStart, clock)
+		unusedCompanions(r.Get(From).Text, StartupMillis, StartupOffsets)
+		x.defaultStart(out, From)
+	case r.Has(StartupMode):
+		v := r.Get(StartupMode)
+		s, unused, err := consume.ParseStart(v.Text, r.Get(StartupMillis).Text, r.Get(StartupOffsets).Text, topic)
+		if err != nil {
+			x.startError(v, err)
+			return
+		}
+		c.Start = s
+		for _, u := range unused {
+			unusedCompanions(v.Text, "scan.startup."+u)
+		}
+		x.defaultStart(out, StartupMode)
+	default:
+		unusedCompanions("nothing's choice, which is group-offsets", StartupMillis, StartupOffsets)
+	}
+}
+
+// startError puts the companion's own source before an error that is about it.
+func (x *reader) startError(v Value, err error) {
+	hint := ""
+	var ce *consume.Error
+	if errors.As(err, &ce) {
+		hint = ce.Hint
+	}
+	for _, k := range []string{StartupMillis, StartupOffsets} {
+		if w := x.r.Get(k); w.Text != "" && strings.Contains(err.Error(), w.Text) {
+			v = w
+		}
+	}
+	x.fail(v, hint, "%w", err)
+}
+
+func (x *reader) defaultStart(out *Run, key string) {
+	if v := x.r.Get(key); v.Source.Layer == FromDefaults || v.Source.Layer == FromEnvironment {
+		out.note(v, "", "where to start comes from %s alone: %s=%s", v.Source, key, v.Text)
+	}
+}
+
+// end reads koffset's word or Flink's bounded mode.
+func (x *reader) end(out *Run, clock offset.Clock) {
+	c, r := &out.Config, x.r
+	c.End.MaxRecords, _ = x.number(MaxRecords)
+	if r.Has(Until) {
+		c.End.Until = x.position(Until, offset.RoleEnd, clock)
+		return
+	}
+	if !r.Has(BoundedMode) {
+		return
+	}
+	v := r.Get(BoundedMode)
+	mode := x.word(BoundedMode)
+	if mode == "" || mode == "unbounded" {
+		return
+	}
+	topic := ""
+	if len(c.Topics) == 1 {
+		topic = c.Topics[0].Topic
+	}
+	s, _, err := consume.ParseStart(mode, r.Get(BoundedMillis).Text, r.Get(BoundedOffsets).Text, topic)
+	if err != nil {
+		x.fail(v, "give "+BoundedMillis+" or "+BoundedOffsets, "%w", err)
+		return
+	}
+	c.End.Until = s.Position
+}
+
+func (x *reader) policies(c *consume.Config) {
+	p := &c.Policies
+	p.OutOfRange = offset.OutOfRange(x.word(OutOfRange))
+	p.IfNone = offset.IfNone(x.word(IfNone))
+	p.IfExpired = offset.IfExpired(x.word(IfExpired))
+	p.IfNoCommit = offset.IfNoCommit(x.word(IfNoCommit))
+	p.Marked = offset.Marked(x.word(Marker))
+	if v := x.r.Get(OffsetReset); strings.HasPrefix(strings.ToLower(v.Text), "by_duration") {
+		x.fail(v, "use from: @-1h, or earliest, latest, none", "%q is not supported", v.Text)
+	}
+	p.Reset = consume.Reset(x.word(OffsetReset))
+	if n, ok := x.number(MaxSkip); ok {
+		p.MaxSkip = &n
+	}
+	p.FailOnForeign = x.word(OnForeign) == "fail"
+}
+
+func (x *reader) commits(c *consume.Config) {
+	c.Commit.Auto = x.flag(AutoCommit)
+	c.Commit.Interval = x.duration(AutoInterval)
+	c.Commit.NotOnCheckpoint = !x.flag(CommitChk)
+}
+
+func (x *reader) checkpoints(out *Run) {
+	c, r := &out.Config, x.r
+	k := &c.Checkpoints
+	k.Interval = x.duration(ChkInterval)
+	k.Timeout = x.duration(ChkTimeout)
+	k.MinPause = x.duration(ChkPause)
+	n, _ := x.number(ChkConcurrent)
+	k.MaxConcurrent = int(n)
+	n, _ = x.number(ChkTolerable)
+	k.Tolerable = int(n)
+	n, _ = x.number(ChkRetained)
+	k.Retained = int(n)
+	k.AtLeastOnce = x.word(ChkMode) == "AT_LEAST_ONCE"
+	k.Dir = r.Get(ChkDir).Text
+	k.Retention = consume.Retention(x.word(ChkRetention))
+	k.Restore = r.Get(Restore).Text
+	x.storage(out)
+	if k.Dir == "" && r.Has(ChkRetention) && k.Interval > 0 {
+		out.note(r.Get(ChkRetention), "name a folder: "+ChkDir, "%s has no effect: checkpoints are in memory", ChkRetention)
+	}
+	if k.Interval == 0 {
+		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk} {
+			if r.Has(key) {
+				out.note(r.Get(key), "give "+ChkInterval, "%s has no effect: checkpoints are off", key)
+			}
+		}
+	}
+	k.Job = x.jobName(c)
+}
+
+// jobName names the folder of checkpoints: the setting, the job of the configuration file, the group, or the topics.
+func (x *reader) jobName(c *consume.Config) string {
+	if v := x.r.Get(JobName); v.Text != "" {
+		return v.Text
+	}
+	clean := func(s string) string {
+		return strings.TrimLeft(strings.Map(func(r rune) rune {
+			if r == '/' || r == '\\' || r == ':' || r < ' ' {
+				return '_'
+			}
+			return r
+		}, s), ".")
+	}
+	if x.r.Job != "" {
+		return clean(x.r.Job)
+	}
+	if c.Group != "" {
+		return clean(c.Group)
+	}
+	names := make([]string, len(c.Topics))
+	for i, t := range c.Topics {
+		names[i] = t.Topic
+	}
+	return clean(strings.Join(names, "+"))
+}
+
+// storage reads Flink's two ways to choose between memory and a folder: checkpoint-storage, and before 1.13 the backend.
+func (x *reader) storage(out *Run) {
+	k := &out.Config.Checkpoints
+	conflict := func(v Value, memory bool) {
+		switch {
+		case memory && k.Dir != "":
+			x.fail(v, "leave one of them out", "%s keeps checkpoints in memory, and %s (%s) names a folder", v.Text, ChkDir, x.r.Get(ChkDir).Source)
+		case !memory && k.Dir == "":
+			x.fail(v, "give "+ChkDir, "%s keeps checkpoints in a folder, and none is named", v.Text)
+		}
+	}
+	if w := x.word(ChkStorage); w != "" {
+		conflict(x.r.Get(ChkStorage), w == "jobmanager")
+	}
+	v := x.r.Get(Backend)
+	switch strings.ToLower(v.Text) {
+	case "":
+	case "jobmanager":
+		conflict(v, true)
+	case "filesystem":
+		conflict(v, false)
+	default:
+		out.note(v, "", "%s=%s has no effect: the engine keeps positions and no other state", Backend, v.Text)
+	}
+}
+
+func (x *reader) join(out *Run) {
+	c := &out.Config
+	joins := x.flag(Join)
+	protocol := x.word(GroupProtocol)
+	if !joins {
+		for _, k := range []string{GroupProtocol, InstanceID, SessionTimeout} {
+			if x.r.Has(k) {
+				out.note(x.r.Get(k), "add --join to read as a member", "%s has no effect: the engine assigns partitions to itself and joins no group", k)
+			}
+		}
+		return
+	}
+	c.Join = &consume.Join{Consumer: protocol == "consumer", InstanceID: x.r.Get(InstanceID).Text, SessionTimeout: x.duration(SessionTimeout)}
+	if c.Join.Consumer && x.r.Has(SessionTimeout) {
+		out.note(x.r.Get(SessionTimeout), "", "%s has no effect with the protocol consumer: the broker decides", SessionTimeout)
+	}
+}
+
+func (x *reader) output(out *Run) {
+	o := &out.Output
+	o.FilesDir = x.r.Get(FilesDir).Text
+	o.RollBytes = x.size(RollSize)
+	o.Format = x.r.Get(Format).Text
+	o.MetricsListen = x.r.Get(MetricsListen).Text
+	o.StoreURL = x.r.Get(StoreURL).Text
+	for _, d := range []struct {
+		key  string
+		form *sink.Form
+	}{{KeyDeserializer, &o.Forms.Key}, {ValueDeserializer, &o.Forms.Value}} {
+		v := x.r.Get(d.key)
+		if v.Text == "" {
+			continue
+		}
+		form, ok := sink.FormOf(v.Text)
+		if !ok {
+			out.note(v, "String, ByteArray, Bytes, ByteBuffer, Integer and Long are known", "%s=%s is not known: written as it is", d.key, v.Text)
+			continue
+		}
+		*d.form = form
+	}
+}
