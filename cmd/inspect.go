@@ -272,16 +272,17 @@ func (p *inspection) dropMissing() bool {
 		if len(known) > 0 {
 			code = exitPartial
 		}
-		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: p.nearGroups(d.Name)})
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: p.s.nearGroups(p.s.client.Context(), d.Name)})
 		return true
 	})
 	return all
 }
 
-func (p *inspection) nearGroups(name string) string {
-	ctx, cancel := p.s.phase(p.s.client.Context(), "list the groups")
+// nearGroups is the hint for a group that does not exist.
+func (s *session) nearGroups(ctx context.Context, name string) string {
+	ctx, cancel := s.phase(ctx, "list the groups")
 	defer cancel()
-	listed, _, err := inspect.ListGroups(ctx, p.s.client)
+	listed, _, err := inspect.ListGroups(ctx, s.client)
 	if err != nil {
 		return ""
 	}

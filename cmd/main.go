@@ -186,10 +186,10 @@ func classify(err error) (code int, hint string) {
 		link    *conn.Error
 	)
 	switch {
+	case errors.As(err, &config): // before what it wraps: it knows which setting the word stands in
+		return exitUsage, config.Hint
 	case errors.As(err, &syn):
 		return exitUsage, syn.Hint
-	case errors.As(err, &config):
-		return exitUsage, config.Hint
 	case errors.As(err, &format):
 		return exitUsage, ""
 	case errors.As(err, &refusal) && refusal.Err == nil:

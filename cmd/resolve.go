@@ -49,7 +49,7 @@ taken then. The end is read before the time is looked up, so a record that lands
 records before and after the offset on each partition.` + exitStatus(
 			"  3  refused: an offset is outside the log, or a policy says fail",
 			"  4  partly known: a partition could not be read",
-			"  5  no such topic or partition"),
+			"  5  no such topic, partition or group"),
 		Example: `  koffset resolve orders
   koffset resolve orders payments:0,2-5 --to @-2h
   koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
@@ -193,16 +193,16 @@ func (o *resolveOptions) refusals(errs []error) error {
 func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts, int, error) {
 	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation}
 	if o.group != "" {
-		c, err := inspect.ReadCommitsOf(ctx, s.client, o.group)
+		c, err := o.commitsOf(ctx, s, o.group)
 		if err != nil {
-			return nil, 0, fmt.Errorf("group %q: %w", o.group, err)
+			return nil, 0, err
 		}
 		q.Commits = &c
 	}
 	if o.position.Kind == offset.OfGroup {
-		c, err := inspect.ReadCommitsOf(ctx, s.client, o.position.Ref)
+		c, err := o.commitsOf(ctx, s, o.position.Ref)
 		if err != nil {
-			return nil, 0, fmt.Errorf("group %q: %w", o.position.Ref, err)
+			return nil, 0, err
 		}
 		q.Foreign = map[offset.Partition]offset.Foreign{}
 		for _, t := range c.Topics {
@@ -265,6 +265,25 @@ func (o *resolveOptions) ofTopic(t inspect.Topic) []int32 {
 	}
 	slices.Sort(ns)
 	return ns
+}
+
+// commitsOf reads a group's commits. A broker has no commits for a group that does not exist, and no error either, so a
+// slip in the name would look like a group that committed nothing.
+func (o *resolveOptions) commitsOf(ctx context.Context, s *session, group string) (inspect.Commits, error) {
+	c, err := inspect.ReadCommitsOf(ctx, s.client, group)
+	if err != nil {
+		return c, fmt.Errorf("group %q: %w", group, err)
+	}
+	if c.Len() == 0 {
+		d, err := inspect.DescribeNamed(ctx, s.client, []string{group})
+		if err != nil {
+			return c, fmt.Errorf("group %q: %w", group, err)
+		}
+		if d[group].NotFound {
+			return c, faultf(exitNotFound, s.nearGroups(ctx, group), "group %q does not exist", group)
+		}
+	}
+	return c, nil
 }
 
 func (o *resolveOptions) failTopic(ctx context.Context, s *session, name string, err error) {

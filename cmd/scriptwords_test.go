@@ -224,9 +224,13 @@ func doKeys(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// readJSON reads one JSON value and nothing after it, or one a line.
+// readJSON reads one JSON value and nothing after it, or one a line. On stderr errors are JSON and notes are not.
 func readJSON(ts *testscript.TestScript, file string, lines bool) any {
-	d := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+	text := ts.ReadFile(file)
+	if file == "stderr" {
+		text = strings.Join(slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(l string) bool { return !strings.HasPrefix(l, "{") }), "")
+	}
+	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber() // 64-bit integers exact
 	all := []any{}
 	for {
@@ -241,7 +245,7 @@ func readJSON(ts *testscript.TestScript, file string, lines bool) any {
 		all = append(all, v)
 	}
 	if lines {
-		if n := strings.Count(ts.ReadFile(file), "\n"); n != len(all) {
+		if n := strings.Count(text, "\n"); n != len(all) {
 			ts.Fatalf("%s has %d JSON values on %d lines", file, len(all), n)
 		}
 		return all
