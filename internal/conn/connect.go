@@ -35,11 +35,34 @@ func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, e
 	if err == nil {
 		return cl, nil
 	}
+	// Before Close, which ends such waiting.
+	waiting := d.waiting.Load() > 0
 	cl.Close()
 	if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
 		return nil, cause
 	}
+	if waiting && isDeadline(err) {
+		return nil, s.loginWaits(time.Since(start))
+	}
 	return nil, s.diagnose(ctx, d, err, time.Since(start))
+}
+
+// loginWaits is for a deadline that passed while the broker was waiting for us,
+// and we for somebody else.
+func (s *Settings) loginWaits(took time.Duration) error {
+	e := &Error{Kind: Timeout, Err: fmt.Errorf("the login was not ready (waited %s)", took.Round(100*time.Millisecond)), Hint: "--timeout gives it longer"}
+	switch s.text("sasl.mechanism") {
+	case mechOAuth:
+		e.Err = fmt.Errorf("no token in time (waited %s)", took.Round(100*time.Millisecond))
+		e.Hint = "check that the token endpoint (" + s.source("sasl.oauth.token_url") + ") answers"
+		if !s.has("sasl.oauth.token_url") {
+			e.Hint = "check what gives the token"
+		}
+	case mechKerberos:
+		e.Err = fmt.Errorf("no Kerberos ticket in time (waited %s)", took.Round(100*time.Millisecond))
+		e.Hint = "check that the realm's KDC can be reached, as kinit does"
+	}
+	return e
 }
 
 // ping leaves a quarter of the time, and at most 3 s, for the questions that

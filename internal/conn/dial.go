@@ -30,6 +30,8 @@ type dialer struct {
 	seeds []string
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 
+	waiting atomic.Int32 // logins that wait for somebody else; see login
+
 	mu   sync.Mutex
 	last map[string]*attempt
 	// order has the addresses as they were first tried.

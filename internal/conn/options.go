@@ -52,7 +52,7 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		kgo.DisableClientMetrics(),
 	}
 	if mech != nil {
-		opts = append(opts, kgo.SASL(login{mech}))
+		opts = append(opts, kgo.SASL(login{mech, &d.waiting}))
 	}
 	return opts, d, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
@@ -34,11 +35,18 @@ func (s *Settings) mechanism(ctx context.Context) (sasl.Mechanism, error) {
 
 // login gives a mechanism's own errors a type: that a ticket or a signature is
 // wrong, the libraries say in texts only.
-type login struct{ sasl.Mechanism }
+type login struct {
+	sasl.Mechanism
+	// waiting counts logins that wait for a third party, an identity provider
+	// or a KDC, so that a deadline is not blamed on the broker.
+	waiting *atomic.Int32
+}
 
 // Authenticate begins a login.
 func (l login) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	l.waiting.Add(1)
 	session, first, err := l.Mechanism.Authenticate(ctx, host)
+	l.waiting.Add(-1)
 	if err != nil {
 		return nil, nil, &loginError{err}
 	}

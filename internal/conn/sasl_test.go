@@ -460,6 +460,21 @@ func keytabFor(user, realm string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{5, 2}, uint32(len(e))), e...)
 }
 
+// While the broker waits for a login and the login for somebody else, the
+// deadline is not the broker's fault.
+func TestLoginWaits(t *testing.T) {
+	silent := serve(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	b := newLoginBroker(t, mechOAuth, nil, func([]byte) error { return nil })
+	e := connectError(t, load(t, "brokers="+b.addr, "timeout=1s", "sasl.mechanism=OAUTHBEARER", "sasl.oauth.token_url=http://"+silent+"/token",
+		"sasl.oauth.client_id=c", "sasl.oauth.client_secret=s"), Timeout, 1500*time.Millisecond)
+	has(t, e, "no token in time", "-X sasl.oauth.token_url")
+
+	conf := write(t, "krb5.conf", []byte("[libdefaults]\n default_realm = EXAMPLE.COM\n udp_preference_limit = 1\n[realms]\n EXAMPLE.COM = {\n  kdc = "+silent+"\n }\n"))
+	b = newLoginBroker(t, mechKerberos, nil, func([]byte) error { return nil })
+	e = connectError(t, load(t, "brokers="+b.addr, "timeout=1s", "sasl.mechanism=GSSAPI", "sasl.user=alice", "sasl.password=p", "sasl.kerberos.config="+conf), Timeout, 1500*time.Millisecond)
+	has(t, e, "no Kerberos ticket in time", "KDC")
+}
+
 // Whatever a broker sends in a refused login ends up on one line.
 func TestBrokerWordsAreOneLine(t *testing.T) {
 	b := newLoginBroker(t, mechPlain, nil, func([]byte) error { return errors.New("bad\x1b[31m\nlogin\tfor u") })
