@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,15 @@ import (
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 )
+
+// Root is the whole command tree, for programs that document it.
+func Root(app App) *cobra.Command {
+	if app.Streams == nil {
+		app.Streams = &render.Streams{Out: io.Discard, Err: io.Discard}
+	}
+	app.fill()
+	return newRoot(&app)
+}
 
 func newRoot(a *App) *cobra.Command {
 	root := &cobra.Command{

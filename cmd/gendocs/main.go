@@ -1,0 +1,99 @@
+// Command gendocs writes the reference of the command line: man pages, Markdown, and completion scripts. It is a program of
+// its own so that the binary does not carry the generators. The output depends on the commands alone: no date, no path.
+//
+//	go run ./cmd/gendocs -markdown docs/commands
+//	go run ./cmd/gendocs -man dist/man -completions dist/completions
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/koffset/koffset/cmd"
+)
+
+func main() {
+	markdown := flag.String("markdown", "", "write Markdown into this folder")
+	man := flag.String("man", "", "write man pages into this folder")
+	comp := flag.String("completions", "", "write completion scripts into this folder")
+	flag.Parse()
+	if err := run(*markdown, *man, *comp); err != nil {
+		fmt.Fprintln(os.Stderr, "gendocs:", err)
+		os.Exit(1)
+	}
+}
+
+func run(markdown, man, comp string) error {
+	root := cmd.Root(cmd.App{})
+	if markdown != "" {
+		if err := fresh(markdown); err != nil {
+			return err
+		}
+		if err := doc.GenMarkdownTree(root, markdown); err != nil {
+			return err
+		}
+	}
+	if man != "" {
+		if err := fresh(man); err != nil {
+			return err
+		}
+		// A fixed date: two builds of one commit must be the same to the byte.
+		epoch := time.Unix(0, 0).UTC()
+		if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "koffset", Manual: "koffset", Date: &epoch}, man); err != nil {
+			return err
+		}
+	}
+	if comp != "" {
+		if err := fresh(comp); err != nil {
+			return err
+		}
+		return scripts(root, comp)
+	}
+	return nil
+}
+
+// fresh makes an empty folder, so that the page of a command that is gone does not stay behind.
+func fresh(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "koffset*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range old {
+		if !strings.HasPrefix(filepath.Base(f), "koffset") {
+			continue
+		}
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+func scripts(root *cobra.Command, dir string) error {
+	for name, write := range map[string]func(*os.File) error{
+		"koffset.bash": func(f *os.File) error { return root.GenBashCompletionV2(f, true) },
+		"koffset.zsh":  func(f *os.File) error { return root.GenZshCompletion(f) },
+		"koffset.fish": func(f *os.File) error { return root.GenFishCompletion(f, true) },
+		"koffset.ps1":  func(f *os.File) error { return root.GenPowerShellCompletionWithDesc(f) },
+	} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		err = write(f)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

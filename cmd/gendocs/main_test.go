@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The committed reference is what the commands say today, and two runs give the same bytes.
+func TestReference(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	man, comp := t.TempDir(), t.TempDir()
+	if err := run(a, man, comp); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(b, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	committed := filepath.Join("..", "..", "docs", "commands")
+	for _, other := range []string{b, committed} {
+		compare(t, a, other)
+		compare(t, other, a)
+	}
+	for dir, want := range map[string]string{man: "koffset-inspect.1", comp: "koffset.fish"} {
+		if fi, err := os.Stat(filepath.Join(dir, want)); err != nil || fi.Size() == 0 {
+			t.Errorf("%s was not written: %v", want, err)
+		}
+	}
+}
+
+func compare(t *testing.T, a, b string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(a, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s holds nothing: %v", a, err)
+	}
+	for _, f := range files {
+		x, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := os.ReadFile(filepath.Join(b, filepath.Base(f)))
+		if err != nil || string(x) != string(y) {
+			t.Errorf("%s is not what the commands say: go run ./cmd/gendocs -markdown docs/commands (%v)", filepath.Base(f), err)
+		}
+	}
+}
