@@ -12,6 +12,7 @@ package cmd_test
 //	                              .partitions[topic=orders,partition=2].lag null, .groups[n] 3 (their number)
 //	jsonl FILE PATH VALUE         the same for a file of one JSON value a line: [0].kind
 //	keys FILE PATH KEY,…          the JSON object there has these keys, at least
+//	fill FILE                     replace @NAME@ in the file by the variable's value
 //	fields FILE LINE WORD…        the line with that number (from 1) consists of these words, however far apart
 
 import (
@@ -58,7 +59,7 @@ type word = func(ts *testscript.TestScript, neg bool, args []string)
 func scriptWords() map[string]word {
 	words := map[string]word{
 		"status": doStatus, "start": doStart, "until": doUntil, "signal": doSignal, "ended": doEnded,
-		"json": doJSON, "jsonl": doJSON, "keys": doKeys, "fields": doFields,
+		"json": doJSON, "jsonl": doJSON, "keys": doKeys, "fields": doFields, "fill": doFill,
 	}
 	maps.Copy(words, clusterWords())
 	inner := maps.Clone(words)
@@ -194,6 +195,14 @@ func doFields(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("line %d is %q, want %q", n, got, args[2:])
 	}
 }
+
+func doFill(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, 1, "fill FILE")
+	text := variable.ReplaceAllStringFunc(ts.ReadFile(args[0]), func(m string) string { return ts.Getenv(m[1 : len(m)-1]) })
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}
+
+var variable = regexp.MustCompile(`@[A-Z_]+@`)
 
 func doJSON(ts *testscript.TestScript, neg bool, args []string) { checkJSON(ts, neg, args, false) }
 
