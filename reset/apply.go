@@ -320,7 +320,10 @@ func (a *applier) verify(ctx context.Context) {
 			good = append(good, i)
 		case row.Outcome == OutcomeUnverified:
 			a.set(OutcomeDiffers, fmt.Errorf("the broker said yes, and %s is stored", show(row.Now)), i)
+		case errors.As(row.Err, new(*doubtfulError)):
+			a.set(OutcomeFailed, row.Err, i)
 		default:
+			// No answer came: the request may still arrive.
 			a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
 		}
 	}

@@ -176,6 +176,12 @@ func (a *applier) commit(ctx context.Context, node int32, group string, rows []i
 
 var errLeftOut = errors.New("the broker left it out of its answer")
 
+// doubtfulError is an answer that leaves open whether the row was stored.
+type doubtfulError struct{ err error }
+
+func (e *doubtfulError) Error() string { return e.err.Error() }
+func (e *doubtfulError) Unwrap() error { return e.err }
+
 // answered records the broker's answer for each row, and asks for another try where the coordinator moved.
 func (a *applier) answered(rows []int, of func(Change) error) error {
 	var good []int
@@ -187,8 +193,9 @@ func (a *applier) answered(rows []int, of func(Change) error) error {
 			good = append(good, i)
 		case inspect.RetryGroup(err):
 			again = err // the row stays pending: nothing of it was written
-		case errors.Is(err, errLeftOut):
-			a.set(OutcomeUnknown, err, i)
+		case errors.Is(err, errLeftOut), errors.Is(err, kerr.RequestTimedOut), errors.Is(err, kerr.UnknownServerError):
+			// The broker may have stored it all the same: a timeout there is one of replication. Reading back decides.
+			a.set(OutcomeUnknown, &doubtfulError{err}, i)
 		default:
 			a.set(OutcomeFailed, explain(err), i)
 		}
