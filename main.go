@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // --tz works where the machine has no zone files: scratch images, Windows
 
 	"github.com/koffset/koffset/cmd"
 )
