@@ -84,6 +84,8 @@ type Options struct {
 	Clock     func() time.Time
 	// Phase bounds one stretch of talk with Kafka; nil sets no bound. what names it in an error.
 	Phase func(ctx context.Context, what string) (context.Context, context.CancelFunc)
+	// Grace is what a timeout or an interruption leaves for reading back, once something was sent; 0 is 5 s.
+	Grace time.Duration
 	// Settle is how long the values are watched for an overwrite after they were read back.
 	Settle time.Duration
 	// Progress is told how many rows were sent so far; nil is fine. It is called from several goroutines.
@@ -107,7 +109,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%d rows of the plan have no target, so nothing was changed", e.Rows)
 }
 
-// graceAfterSend is what a timeout or an interruption leaves for reading back, once something was sent.
+// graceAfterSend is Options.Grace where nothing else is said.
 const graceAfterSend = 5 * time.Second
 
 // Apply executes a plan. It reads the facts again and holds the plan to them; writes the before-image and syncs it; sends
@@ -127,6 +129,9 @@ func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, er
 	}
 	rctx, cancel := o.Phase(ctx, "check the plan against the cluster")
 	defer cancel()
+	if o.Grace == 0 {
+		o.Grace = graceAfterSend
+	}
 	checked, err := Recheck(rctx, cl, p, o.Allowed)
 	if err != nil {
 		return nil, err
@@ -301,6 +306,12 @@ func (a *applier) verify(ctx context.Context) {
 	defer cancel()
 	ctx, stop := a.o.Phase(ctx, "read the offsets back")
 	defer stop()
+	if len(a.rowsWith(OutcomeUnknown)) > 0 {
+		// A broker that let a commit time out is not waited for once more as long as that.
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, a.o.Grace)
+		defer end()
+	}
 	sent := a.rowsWith(OutcomeUnverified, OutcomeUnknown)
 	stored, errs := a.readBack(ctx, sent)
 	var good []int
@@ -398,11 +409,11 @@ func (a *applier) rowsWith(outcomes ...Outcome) []int {
 	return out
 }
 
-// grace is a context that outlives ctx by graceAfterSend.
+// grace is a context that outlives ctx by Options.Grace.
 func (a *applier) grace(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(graceAfterSend, func() { cancel(context.Cause(ctx)) })
+		t := time.AfterFunc(a.o.Grace, func() { cancel(context.Cause(ctx)) })
 		context.AfterFunc(out, func() { t.Stop() })
 	})
 	return out, func() { stop(); cancel(nil) }

@@ -211,6 +211,7 @@ func TestTimeoutWhileSending(t *testing.T) {
 	})
 	o := options(t, t.TempDir())
 	slow := errors.New("too slow")
+	o.Grace = 100 * time.Millisecond
 	o.Phase = func(ctx context.Context, what string) (context.Context, context.CancelFunc) {
 		if what == "write the offsets" {
 			return context.WithTimeoutCause(ctx, 50*time.Millisecond, slow)
