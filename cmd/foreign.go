@@ -5,33 +5,36 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/koffset/koffset/checkpointfile"
-	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 )
 
 // foreignOffsets are offsets by group; the entry "" is for every group.
 type foreignOffsets = map[string]map[offset.Partition]offset.Foreign
 
-// loadForeign reads what the position names; nil where it names nothing.
-func (o *resetOptions) loadForeign(ctx context.Context, s *session) (foreignOffsets, error) {
-	switch o.position.Kind {
+// loadForeign reads what a position names; nil where it names nothing. flags choose the source of a checkpoint.
+func (s *session) loadForeign(ctx context.Context, pos offset.Position, flags *snapshotFlags) (foreignOffsets, error) {
+	switch pos.Kind {
 	case offset.OfGroup:
-		return o.foreignGroup(ctx, s)
+		return s.foreignGroup(ctx, pos)
 	case offset.OfFile:
-		return o.app.foreignFile(o.position.Ref)
+		return s.app.foreignFile(pos.Ref)
 	case offset.OfCheckpoint:
-		return o.foreignCheckpoint()
+		found, err := s.app.positionsOf(pos.Ref, flags)
+		if err != nil {
+			return nil, err
+		}
+		return foreignOffsets{"": found}, nil
 	case offset.ByPartition:
-		for p, one := range o.position.Map {
+		for p, one := range pos.Map {
 			if one.Needs().Foreign {
 				return nil, usagef("give "+one.String()+" for all partitions, with --topic for some", "%s=%s: a map takes offsets, words and times", p, one)
 			}
@@ -40,10 +43,10 @@ func (o *resetOptions) loadForeign(ctx context.Context, s *session) (foreignOffs
 	return nil, nil
 }
 
-func (o *resetOptions) foreignGroup(ctx context.Context, s *session) (foreignOffsets, error) {
-	c, err := inspect.ReadCommitsOf(ctx, s.client, o.position.Ref)
+func (s *session) foreignGroup(ctx context.Context, pos offset.Position) (foreignOffsets, error) {
+	c, err := inspect.ReadCommitsOf(ctx, s.client, pos.Ref)
 	if err != nil {
-		return nil, fmt.Errorf("group %q: %w", o.position.Ref, err)
+		return nil, fmt.Errorf("group %q: %w", pos.Ref, err)
 	}
 	out := map[offset.Partition]offset.Foreign{}
 	for _, t := range c.Topics {
@@ -54,12 +57,12 @@ func (o *resetOptions) foreignGroup(ctx context.Context, s *session) (foreignOff
 		}
 	}
 	if len(out) == 0 {
-		return nil, faultf(exitNotFound, "koffset inspect "+o.position.Ref, "group %q has no commits to take", o.position.Ref)
+		return nil, faultf(exitNotFound, "koffset inspect "+pos.Ref, "group %q has no commits to take", pos.Ref)
 	}
 	return foreignOffsets{"": out}, nil
 }
 
-// foreignFile reads Kafka's CSV, or a plan of koffset's: the offsets that it would store.
+// foreignFile reads Kafka's CSV, an export of koffset's, or a plan: the offsets that it would store.
 func (a *App) foreignFile(name string) (foreignOffsets, error) {
 	data, err := a.readFile(name)
 	if err != nil {
@@ -73,6 +76,23 @@ func (a *App) foreignFile(name string) (foreignOffsets, error) {
 		out[group][p] = f
 	}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+		if isExport(trimmed) {
+			x, err := migrate.ReadExport(name, bytes.NewReader(data))
+			if err != nil {
+				return nil, fileFault(err)
+			}
+			for _, g := range x.Groups {
+				for _, r := range g.Rows {
+					switch {
+					case r.Committed != nil:
+						put(g.Name, r.Partition, offset.Foreign{Committed: *r.Committed})
+					case r.Marker != "":
+						put(g.Name, r.Partition, offset.Foreign{Marker: r.Marker})
+					}
+				}
+			}
+			return out, nil
+		}
 		p, _, err := checkpointfile.DecodePlan(name, data)
 		if err != nil {
 			return nil, fileFault(err)
@@ -94,6 +114,15 @@ func (a *App) foreignFile(name string) (foreignOffsets, error) {
 	return out, nil
 }
 
+// isExport looks at the first value of a file of several.
+func isExport(data []byte) bool {
+	var head struct {
+		Kind checkpointfile.Kind `json:"kind"`
+	}
+	err := json.NewDecoder(bytes.NewReader(data)).Decode(&head)
+	return err == nil && head.Kind == checkpointfile.KindExport
+}
+
 // readFile reads a whole file that the command line names; - is standard input.
 func (a *App) readFile(name string) ([]byte, error) {
 	if name == "-" {
@@ -109,82 +138,4 @@ func fileFault(err error) error {
 		return &fault{code: exitUsage, err: err, hint: fe.Hint}
 	}
 	return err
-}
-
-// foreignCheckpoint reads a checkpoint of koffset's or a checkpoint or savepoint of Flink's.
-func (o *resetOptions) foreignCheckpoint() (foreignOffsets, error) {
-	dir, err := checkpointfile.ParseCheckpointDir(o.position.Ref)
-	if err != nil {
-		return nil, fileFault(err)
-	}
-	dir = o.app.path(dir)
-	own, _, err := checkpointfile.ReadCheckpoint(dir)
-	if err == nil {
-		out := map[offset.Partition]offset.Foreign{}
-		for _, p := range own.Partitions {
-			if !p.Skipped {
-				out[p.At()] = offset.Foreign{Committed: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}}
-			}
-		}
-		return foreignOffsets{"": out}, nil
-	}
-	snap, ferr := flink.Open(dir, flink.Options{})
-	if ferr != nil {
-		if errors.Is(ferr, flink.ErrNotSnapshot) {
-			return nil, fileFault(err)
-		}
-		return nil, usagef("", "%w", ferr)
-	}
-	return o.foreignFlink(snap)
-}
-
-func (o *resetOptions) foreignFlink(snap *flink.Snapshot) (foreignOffsets, error) {
-	if len(snap.OperatorErrors) > 0 {
-		return nil, usagef("", "%w", &snap.OperatorErrors[0])
-	}
-	src, err := o.flinkSource(snap)
-	if err != nil {
-		return nil, err
-	}
-	if snap.InFlight {
-		o.app.Streams.Warn("the checkpoint holds records between operators: its sources stand behind records that the job has not processed, and a reader that starts there skips them")
-	}
-	out := map[offset.Partition]offset.Foreign{}
-	for _, p := range src.Partitions {
-		key := offset.Partition{Topic: p.Topic, Partition: p.Partition}
-		switch {
-		case p.Next != nil:
-			out[key] = offset.Foreign{Committed: offset.Committed{Offset: *p.Next}}
-		case p.Marker != "":
-			out[key] = offset.Foreign{Marker: offset.Marker(p.Marker)}
-		}
-	}
-	return foreignOffsets{"": out}, nil
-}
-
-// flinkSource is the source that --source names, or the only one.
-func (o *resetOptions) flinkSource(snap *flink.Snapshot) (*flink.Source, error) {
-	var ids []string
-	for _, s := range snap.Sources {
-		id := s.OperatorID
-		if s.UID != "" {
-			id = s.UID
-		}
-		ids = append(ids, id)
-	}
-	switch {
-	case o.sourceID != "":
-		if s := snap.SourceByUID(o.sourceID); s != nil {
-			return s, nil
-		}
-		if s := snap.SourceByID(o.sourceID); s != nil {
-			return s, nil
-		}
-		return nil, usagef("its sources are "+strings.Join(ids, ", "), "the checkpoint has no Kafka source %q", o.sourceID)
-	case len(snap.Sources) == 1:
-		return &snap.Sources[0], nil
-	case len(snap.Sources) == 0:
-		return nil, usagef("", "%s: the checkpoint has no Kafka source", filepath.Base(o.position.Ref))
-	}
-	return nil, usagef("add --source with one of "+strings.Join(ids, ", "), "the checkpoint has %d Kafka sources", len(snap.Sources))
 }

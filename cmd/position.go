@@ -26,6 +26,7 @@ type positionFlags struct {
 	ifNone     string
 	ifExpired  string
 	ifNoCommit string
+	marker     string
 }
 
 // positionNames are the flags of which exactly one chooses the position.
@@ -52,12 +53,14 @@ func (p *positionFlags) addPolicies(f *pflag.FlagSet) {
 	f.StringVar(&p.ifNone, "if-none", "latest", "no record at or after a time: `latest`, earliest, skip or fail")
 	f.StringVar(&p.ifExpired, "if-expired", "", "retention removed what was asked for: earliest or fail (default: earliest for a time, fail for a commit)")
 	f.StringVar(&p.ifNoCommit, "if-no-commit", "fail", "no commit to start from: `fail`, skip, earliest or latest")
+	f.StringVar(&p.marker, "marker", "fail", "a checkpoint that has a word instead of an offset, since the job had not read yet: `fail`, earliest, latest, committed or as-written")
 }
 
 func (p *positionFlags) completions(cmd *cobra.Command) {
 	for flag, words := range map[string][]string{
 		"out-of-range": {"fail", "clamp", "skip"}, "if-none": {"latest", "earliest", "skip", "fail"},
 		"if-expired": {"earliest", "fail"}, "if-no-commit": {"fail", "skip", "earliest", "latest"},
+		"marker": {"fail", "earliest", "latest", "committed", "as-written"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -130,6 +133,9 @@ func (p *positionFlags) rules(iso offset.Isolation) (r offset.Rules, err error) 
 		if r.IfExpired, err = offset.ParsePolicy("--if-expired", p.ifExpired, offset.IfExpiredEarliest, offset.IfExpiredFail); err != nil {
 			return r, err
 		}
+	}
+	if r.Marked, err = offset.ParsePolicy("--marker", p.marker, offset.MarkedFail, offset.MarkedEarliest, offset.MarkedLatest, offset.MarkedCommitted, offset.MarkedAsWritten); err != nil {
+		return r, err
 	}
 	r.IfNoCommit, err = offset.ParsePolicy("--if-no-commit", p.ifNoCommit, offset.IfNoCommitFail, offset.IfNoCommitSkip, offset.IfNoCommitEarliest, offset.IfNoCommitLatest)
 	return r, err

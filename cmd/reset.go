@@ -166,8 +166,7 @@ type resetOptions struct {
 	metadata  string
 	isolation string
 	export    bool
-	marker    string
-	sourceID  string
+	snap      snapshotFlags
 
 	position offset.Position
 	rules    offset.Rules
@@ -232,8 +231,8 @@ watches whether it overwrites the offsets.` + exitStatus(
 	f.StringVar(&o.metadata, "metadata", "keep", "the commits' metadata: `keep`, clear, or a text to store")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.BoolVar(&o.export, "export", false, "print the plan as Kafka's CSV, the same as -o kafka-csv")
-	f.StringVar(&o.marker, "marker", "fail", "a checkpoint that holds a word instead of an offset: `fail`, earliest, latest, committed or as-written")
-	f.StringVar(&o.sourceID, "source", "", "the `UID` or operator id of the Flink source, where a checkpoint has several")
+	o.snap.add(f)
+	o.snap.addInFlight(f)
 	return c
 }
 
@@ -266,9 +265,6 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 		return err
 	}
 	if o.rules, err = o.pos.rules(iso); err != nil {
-		return err
-	}
-	if o.rules.Marked, err = offset.ParsePolicy("--marker", o.marker, offset.MarkedFail, offset.MarkedEarliest, offset.MarkedLatest, offset.MarkedCommitted, offset.MarkedAsWritten); err != nil {
 		return err
 	}
 	if err := o.checkFuture(c, clock); err != nil {
@@ -330,7 +326,7 @@ func (o *resetOptions) plan(ctx context.Context, s *session) (*reset.Built, []st
 	pctx, cancel := s.phase(ctx, "read the groups")
 	defer cancel()
 	var err error
-	if o.req.Foreign, err = o.loadForeign(pctx, s); err != nil {
+	if o.req.Foreign, err = s.loadForeign(pctx, o.position, &o.snap); err != nil {
 		return nil, nil, cause(pctx, err)
 	}
 	if !o.scope.anyGroup() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type resolveOptions struct {
 	out       outputFlag
 	pos       positionFlags
 	group     string
+	snap      snapshotFlags
 	isolation string
 	atOffset  string
 	show      int
@@ -75,6 +77,7 @@ records before and after the offset on each partition.` + exitStatus(
 	o.out.add(c)
 	o.pos.add(f)
 	o.pos.completions(c)
+	o.snap.add(f)
 	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
@@ -128,9 +131,8 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		return usagef("add --to POSITION or --at-offset N", "--show needs to know where")
 	}
 	n := o.position.Needs()
-	if o.position.Kind != offset.OfGroup && n.Foreign {
-		return usagef("", "resolve cannot read %s here: it is a position for reset", o.position)
-	}
+	// Nothing is moved, so nothing is skipped: that a checkpoint has records in flight is a warning here.
+	o.snap.inFlight = true
 	if n.Committed && !n.Foreign && o.group == "" {
 		return usagef("add --group GROUP", "%s is a group's commit, and no group was named", o.position)
 	}
@@ -199,25 +201,17 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 		}
 		q.Commits = &c
 	}
-	if o.position.Kind == offset.OfGroup {
-		c, err := o.commitsOf(ctx, s, o.position.Ref)
-		if err != nil {
-			return nil, 0, err
-		}
-		q.Foreign = map[offset.Partition]offset.Foreign{}
-		for _, t := range c.Topics {
-			for _, r := range t.Rows {
-				if m := r.Committed(); m != nil {
-					q.Foreign[offset.Partition{Topic: t.Topic, Partition: r.Partition}] = offset.Foreign{Committed: *m}
-				}
-			}
-		}
+	all, err := s.loadForeign(ctx, o.position, &o.snap)
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.Foreign, err = o.foreignOf(all); err != nil {
+		return nil, 0, err
 	}
 	var names []string
 	for _, sp := range o.specs {
 		names = append(names, sp.Topic)
 	}
-	var err error
 	if q.Topics, err = inspect.ReadTopics(ctx, s.client, names); err != nil {
 		return nil, 0, err
 	}
@@ -284,6 +278,22 @@ func (o *resolveOptions) commitsOf(ctx context.Context, s *session, group string
 		}
 	}
 	return c, nil
+}
+
+// foreignOf takes the offsets of --group, those for every group, or those of the one group that a file is about.
+func (o *resolveOptions) foreignOf(all foreignOffsets) (map[offset.Partition]offset.Foreign, error) {
+	if m, ok := all[o.group]; ok && o.group != "" {
+		return m, nil
+	}
+	if m, ok := all[""]; ok || len(all) == 0 {
+		return m, nil
+	}
+	if len(all) == 1 && o.group == "" {
+		for _, m := range all {
+			return m, nil
+		}
+	}
+	return nil, usagef("add --group with one of "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "%s has offsets of %d groups, not of %q", o.position, len(all), o.group)
 }
 
 func (o *resolveOptions) failTopic(ctx context.Context, s *session, name string, err error) {

@@ -1,0 +1,511 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/checkpointfile/flink"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+type rewriteOptions struct {
+	app           *App
+	out           outputFlag
+	snap          snapshotFlags
+	pos           positionFlags
+	topics        topicFlags
+	allSources    bool
+	to            string
+	execute       bool
+	dryRun        bool
+	yes           bool
+	selfContained bool
+	isolation     string
+
+	format   render.Format
+	position offset.Position
+	rules    offset.Rules
+	scope    topicScope
+}
+
+func newCheckpointRewrite(a *App) *cobra.Command {
+	o := &rewriteOptions{app: a}
+	c := &cobra.Command{
+		Use: "rewrite DIR --out NEW", Short: "A copy of a Flink snapshot whose Kafka sources stand elsewhere", Args: oneDir,
+		Long: `Shows a plan, and with --execute writes NEW: the same checkpoint or savepoint, byte for byte, but for the offsets of the
+chosen partitions. A stateful job that restores from it keeps all of its state and reads from there: it goes back an hour, or
+over a record that it cannot read. The original is never touched, NEW never overwritten, and what was written is read back
+and compared before it appears.
+
+Which sources: --operator-uid, --operator-id, --topic, or --all-sources. Where: any position of koffset reset; current means
+where the source stands in the snapshot, so --shift-by 1 skips one record. Every target is checked against the log.
+
+What a rewind means: the records are read again by operators that have counted them already, so sums and windows count them
+twice unless they are idempotent, windows that have fired take them as late, and an exactly-once sink writes them again:
+exactly once means once a pass. A snapshot with in-flight records is refused without --allow-in-flight: they are processed
+after a restore wherever the sources start, so after a rewind they are seen twice.
+
+State that the snapshot shares with others (RocksDB's incremental checkpoints, savepoints before Flink 1.11) is named where it
+is by the copy too; --self-contained copies it.` + exitStatus(
+			"  1  failed: nothing was written",
+			"  3  refused, or declined; nothing was written",
+			"  5  no such source"),
+		Example: `  koffset checkpoint rewrite DIR --out NEW --operator-uid orders-source --to-datetime 2026-11-29T10:00:00Z
+  koffset checkpoint rewrite DIR --out NEW --topic orders:3 --shift-by 1 --execute
+  koffset checkpoint rewrite DIR --out NEW --to orders:0=42,orders:1=@-2h --execute
+  koffset checkpoint rewrite DIR --out NEW --all-sources --to current --if-expired earliest --execute`,
+		ValidArgsFunction: checkpointCompletion,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.settings(cmd)
+			if err != nil {
+				return err
+			}
+			if err := o.parse(cmd, a.clock(s)); err != nil {
+				return err
+			}
+			snap, err := o.open(args[0])
+			if err != nil {
+				return err
+			}
+			sess, err := a.connectWith(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer sess.close()
+			return o.run(cmd.Context(), sess, snap)
+		},
+	}
+	f := c.Flags()
+	o.out.add(c)
+	o.snap.add(f)
+	o.snap.addInFlight(f)
+	o.pos.add(f)
+	o.pos.completions(c)
+	o.topics.add(f)
+	f.StringVar(&o.to, "out", "", "the new `DIR`; its parent exists, it does not")
+	f.BoolVar(&o.allSources, "all-sources", false, "every Kafka source of the snapshot")
+	f.BoolVar(&o.execute, "execute", false, "write the copy; without this flag nothing is written")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be written (what happens without --execute too)")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
+	f.BoolVar(&o.selfContained, "self-contained", false, "copy state that the snapshot names by absolute path, so that the original can be deleted")
+	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	_ = c.MarkFlagDirname("out")
+	return c
+}
+
+func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
+	var err error
+	if o.format, err = o.out.format(); err != nil {
+		return err
+	}
+	if o.execute && o.dryRun {
+		return usagef("leave one of them out", "--execute and --dry-run were both given")
+	}
+	if o.to == "" {
+		return usagef("add --out NEW: a rewrite is a copy, the snapshot itself is never changed", "where to? no --out was given")
+	}
+	var chosen bool
+	if o.position, chosen, err = o.pos.parse(c, clock); err != nil {
+		return err
+	}
+	if !chosen {
+		return usagef("such as --to-datetime 2026-11-29T10:00:00Z, --shift-by 1, or --to WORD", "where to? no position was given")
+	}
+	iso, err := offset.ParseIsolation(o.isolation)
+	if err != nil {
+		return err
+	}
+	if o.rules, err = o.pos.rules(iso); err != nil {
+		return err
+	}
+	if o.scope, err = o.topics.resolve(c); err != nil {
+		return err
+	}
+	own := o.position.Needs().Foreign || o.position.Kind == offset.ByPartition
+	if o.snap.uid == "" && o.snap.id == "" && !o.allSources && !o.scope.any() && !own {
+		return usagef("add --operator-uid, --operator-id, --topic TOPIC, or --all-sources (koffset checkpoint show lists them)", "which sources? none was chosen")
+	}
+	if o.allSources && (o.snap.uid != "" || o.snap.id != "") {
+		return usagef("leave one of them out", "--all-sources and one source were both given")
+	}
+	return nil
+}
+
+// open opens the snapshot and refuses what cannot be rewritten, before any broker is asked.
+func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
+	if _, err := os.Lstat(o.app.path(o.to)); err == nil {
+		return nil, faultf(exitRefused, "choose another --out; a copy is never written over anything", "%s exists", o.to)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("", "--out: %w", err)
+	}
+	snap, err := o.app.openSnapshot(ref, &o.snap)
+	if err != nil {
+		return nil, err
+	}
+	if snap.Flink == nil {
+		return nil, usagef("koffset consume --from checkpoint:"+ref+" starts a new job from it", "%s is a checkpoint of koffset's: only Flink's are rewritten", ref)
+	}
+	if snap.InFlight() && !o.snap.inFlight {
+		return nil, faultf(exitRefused, "take a savepoint, or an aligned checkpoint; or add --allow-in-flight",
+			"%s holds in-flight records: they are processed after a restore wherever its sources start, so a source that is moved back reads them twice", snap.Path)
+	}
+	return snap, nil
+}
+
+func (o *rewriteOptions) run(ctx context.Context, s *session, snap *checkpointfile.Snapshot) error {
+	o.app.echoInstants(o.position)
+	rows, err := o.rows(ctx, s, snap)
+	if err != nil {
+		return err
+	}
+	o.app.Streams.Note("%s", snapshotTitle(snap))
+	var refused []error
+	var changes []flink.Change
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case r.refusal != nil:
+			refused = append(refused, r.refusal)
+		case r.changes():
+			changes = append(changes, flink.Change{Source: r.source.OperatorID, Cluster: r.Cluster, Topic: r.Topic, Partition: r.Partition.Partition, NewNext: r.target.Offset})
+		}
+	}
+	if len(refused) > 0 {
+		if err := o.print(s, snap, rows, nil); err != nil {
+			return err
+		}
+		return refusedRows(refused)
+	}
+	if len(changes) == 0 {
+		if err := o.print(s, snap, rows, nil); err != nil {
+			return err
+		}
+		o.app.Streams.Note("every partition stands there already: there is nothing to rewrite")
+		return nil
+	}
+	rw, err := flink.PlanRewrite(snap.Flink, changes)
+	if err != nil {
+		var ce *flink.ChangeError
+		if errors.As(err, &ce) {
+			return faultf(exitRefused, "nothing was written", "%w", err)
+		}
+		return fmt.Errorf("plan the copy: %w", err)
+	}
+	return o.write(ctx, s, snap, rows, rw)
+}
+
+// write shows the plan, and writes the copy where --execute says so.
+func (o *rewriteOptions) write(ctx context.Context, s *session, snap *checkpointfile.Snapshot, rows []rewriteRow, rw *flink.Rewrite) error {
+	if !o.execute || o.format.IsTable() {
+		if err := o.print(s, snap, rows, nil); err != nil {
+			return err
+		}
+	}
+	for _, w := range rw.Warnings {
+		if w.Code == flink.WarnStateOutside && o.selfContained {
+			continue
+		}
+		o.app.Streams.Warn("%s", w.Message)
+	}
+	o.app.Streams.Note("%s", summaryOf(rows).text(len(rw.Rows)))
+	if !o.execute {
+		o.app.Streams.Note("dry run: nothing was written; add --execute to write %s", o.to)
+		return nil
+	}
+	if st := o.app.Streams; !o.yes && st.CanPrompt() {
+		yes, err := st.Confirm(ctx, "Write "+o.to+"?")
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return faultf(exitRefused, "nothing was written", "declined")
+		}
+	}
+	done, err := rw.Write(o.app.path(o.to), flink.WriteOptions{SelfContained: o.selfContained})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.to, err)
+	}
+	if err := o.print(s, snap, rows, done); err != nil {
+		return err
+	}
+	o.app.Streams.Note("wrote %s: %d files, %s bytes; read back, it differs from the original in these %d positions and in nothing else",
+		o.to, done.Files, render.Count(done.Bytes), len(done.Diff))
+	o.app.Streams.Hint("start the job from it: flink run -s %s …; keep the uid of the source", o.to)
+	return nil
+}
+
+// rewriteRow is one partition of one source.
+type rewriteRow struct {
+	flink.Partition
+	source  *flink.Source
+	bounds  *offset.Bounds
+	target  offset.Target
+	refusal *offset.Refusal
+}
+
+func (r *rewriteRow) at() offset.Partition {
+	return offset.Partition{Topic: r.Topic, Partition: r.Partition.Partition}
+}
+
+func (r *rewriteRow) changes() bool {
+	return r.refusal == nil && !r.target.Leave && (r.Next == nil || *r.Next != r.target.Offset)
+}
+
+// rows are the partitions in scope with their targets.
+func (o *rewriteOptions) rows(ctx context.Context, s *session, snap *checkpointfile.Snapshot) ([]rewriteRow, error) {
+	sources, err := o.snap.chooseSources(snap)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.phase(ctx, "read the log")
+	defer cancel()
+	all, err := s.loadForeign(ctx, o.position, &o.snap)
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	var foreign map[offset.Partition]offset.Foreign
+	switch {
+	case len(all) > 1:
+		return nil, usagef("make a file with one group's offsets", "%s has offsets of %d groups", o.position, len(all))
+	default:
+		for _, m := range all {
+			foreign = m
+		}
+	}
+	rows, err := o.inScope(sources, foreign)
+	if err != nil {
+		return nil, err
+	}
+	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation, Foreign: foreign}
+	for i := range rows {
+		q.Parts = append(q.Parts, rows[i].at())
+	}
+	facts, err := inspect.Gather(ctx, s.client, q)
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	for i := range rows {
+		rows[i].resolve(facts, o.position, o.rules)
+	}
+	return rows, nil
+}
+
+// resolve finds a row's target. What a commit is to a group, the stored position is to a source.
+func (r *rewriteRow) resolve(facts *inspect.Facts, pos offset.Position, rules offset.Rules) {
+	f := facts.Of(r.at())
+	r.bounds = f.Bounds
+	if r.Next != nil {
+		f.Committed = &offset.Committed{Offset: *r.Next}
+	}
+	if len(r.Spans) == 0 {
+		r.refusal = &offset.Refusal{Reason: offset.ReasonNoCommit, Detail: fmt.Sprintf("%s: the snapshot holds no position that could be changed (%s)", r.at(), r.State),
+			Hint: "choose the other partitions with --topic TOPIC:0,2-5"}
+		return
+	}
+	var err error
+	if r.target, err = offset.Resolve(r.at(), pos, f, rules); err != nil {
+		_ = errors.As(err, &r.refusal) // always one
+	}
+}
+
+// inScope are the partitions of the sources that the flags, or the position itself, choose. A partition that was named and
+// that no source has is refused: the job would not read it from there.
+func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Partition]offset.Foreign) ([]rewriteRow, error) {
+	named := map[offset.Partition]bool{} // and whether it was found
+	topics := map[string]bool{}
+	for _, spec := range o.scope.specs {
+		for _, n := range spec.Partitions {
+			named[offset.Partition{Topic: spec.Topic, Partition: n}] = false
+		}
+		if len(spec.Partitions) == 0 {
+			topics[spec.Topic] = false
+		}
+	}
+	for p := range o.position.Map {
+		named[p] = false
+	}
+	literal := len(o.scope.specs) > 0
+	var rows []rewriteRow
+	for i := range sources {
+		for _, p := range sources[i].Partitions {
+			r := rewriteRow{Partition: p, source: &sources[i]}
+			_, byName := named[r.at()]
+			_, byTopic := topics[p.Topic]
+			_, own := foreign[r.at()]
+			switch {
+			case o.position.Kind == offset.ByPartition && !byName:
+				continue
+			case literal && !byName && !byTopic:
+				continue
+			case !literal && !o.scope.matcher.Match(p.Topic):
+				continue
+			case foreign != nil && !own && !literal:
+				continue // what the position does not name stays
+			}
+			if byName {
+				named[r.at()] = true
+			}
+			if byTopic {
+				topics[p.Topic] = true
+			}
+			rows = append(rows, r)
+		}
+	}
+	var missing []string
+	for p, found := range named {
+		if !found {
+			missing = append(missing, p.String())
+		}
+	}
+	for t, found := range topics {
+		if !found {
+			missing = append(missing, t)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return nil, faultf(exitRefused, "a partition that a snapshot does not hold starts at the log start, or as the job's start mode says; koffset checkpoint show lists what it holds",
+			"the snapshot does not hold %s", missing[0]+more(len(missing)-1))
+	}
+	if len(rows) == 0 {
+		return nil, faultf(exitNotFound, "koffset checkpoint show lists what the snapshot holds", "nothing in scope")
+	}
+	return rows, nil
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// refusedRows names the first few refusals: all of them are in the rows.
+func refusedRows(errs []error) error {
+	shown := errs[:min(5, len(errs))]
+	if n := len(errs) - len(shown); n > 0 {
+		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
+	}
+	hint := hintOf(errs[0])
+	if hint == "" {
+		hint = "nothing was written"
+	}
+	return &fault{code: exitRefused, err: errors.Join(shown...), hint: hint}
+}
+
+// rewriteSummary counts what a plan does. Differences of offsets are at most that many records.
+type rewriteSummary struct{ changed, unchanged, refused, left, rereads, skips int64 }
+
+func summaryOf(rows []rewriteRow) (s rewriteSummary) {
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case r.refusal != nil:
+			s.refused++
+		case r.target.Leave:
+			s.left++
+		case !r.changes():
+			s.unchanged++
+		default:
+			s.changed++
+			if r.Next == nil || r.bounds == nil {
+				continue
+			}
+			// Offsets that retention removed cannot be skipped, and those past the end cannot have been read.
+			from := min(max(*r.Next, r.bounds.Start), r.bounds.End)
+			s.rereads += max(0, from-r.target.Offset)
+			s.skips += max(0, r.target.Offset-from)
+		}
+	}
+	return s
+}
+
+func (s rewriteSummary) text(n int) string {
+	return fmt.Sprintf("%s: at most %s records are read again, at most %s are skipped", partitions(n, "changes", "change"), render.Count(s.rereads), render.Count(s.skips))
+}
+
+// print shows the plan, or what was written: the positions that the copy was read back with.
+func (o *rewriteOptions) print(s *session, snap *checkpointfile.Snapshot, rows []rewriteRow, done *flink.Written) error {
+	sum := summaryOf(rows)
+	w := render.NewWriter(o.app.Streams, o.format, s.meta("checkpoint-rewrite", render.F("position", render.String(o.position.String())),
+		render.F("isolation", render.String(o.rules.Isolation.String())), render.F("out", render.String(o.app.path(o.to))),
+		render.F("executed", render.Bool(done != nil)), render.F("snapshot", snapshotCell(snap))))
+	sheet := render.Sheet{Name: "changes", Row: "change", Columns: []render.Column{
+		{Header: "SOURCE", Key: "source"},
+		{Header: "OPERATOR-ID", Key: "operator_id", Wide: true},
+		{Header: "UID", Key: "uid", NoTable: true},
+		{Header: "CLUSTER", Key: "cluster", HideEmpty: true},
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "CURRENT-OFFSET", Key: "from_offset", Right: true},
+		{Key: "from_marker", NoTable: true},
+		{Header: "NEW-OFFSET", Key: "to_offset", Right: true},
+		{Header: "DELTA", Key: "delta", Right: true},
+		{Header: "HOW", Key: "how"},
+		{Header: "LOG-START-OFFSET", Key: "log_start_offset", Right: true, Wide: true},
+		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true, Wide: true},
+		{Header: "DETAIL", Key: "detail", HideEmpty: true},
+		{Header: "RESULT", Key: "result", NoTable: done == nil},
+		{Header: "ERROR", Key: "error", NoTable: true},
+	}}
+	if done != nil && o.format.IsTable() {
+		sheet.Title = "\nWritten:"
+	}
+	w.Begin(sheet)
+	for i := range rows {
+		if done == nil || !o.format.IsTable() || rows[i].changes() {
+			w.Row(o.cells(&rows[i], done)...)
+		}
+	}
+	summary := render.Object(render.F("changed", render.Int(sum.changed)), render.F("unchanged", render.Int(sum.unchanged)), render.F("refused", render.Int(sum.refused)),
+		render.F("left", render.Int(sum.left)), render.F("rereads", render.Int(sum.rereads)), render.F("skips", render.Int(sum.skips)))
+	return w.Close(render.End{Fields: []render.Field{render.F("summary", summary)}})
+}
+
+func (o *rewriteOptions) cells(r *rewriteRow, done *flink.Written) []render.Cell {
+	none := render.None()
+	from, to, delta, start, end, failure := render.IntPtr(r.Next), none, none, none, none, none
+	how, detail, result := render.String(string(r.target.Reason)), r.target.Detail, "planned"
+	if r.bounds != nil {
+		start, end = render.Int(r.bounds.Start), render.Int(r.bounds.End)
+	}
+	switch {
+	case r.refusal != nil:
+		how, detail, result = render.String(string(r.refusal.Reason)).Styled(render.Bad), strings.TrimPrefix(r.refusal.Detail, r.at().String()+": "), "refused"
+		failure = render.String(detail)
+	case r.target.Leave:
+		how, result = how.Styled(render.Warn), "left"
+	default:
+		to = render.Int(r.target.Offset)
+		if r.Next != nil {
+			delta = render.Int(r.target.Offset - *r.Next)
+		}
+		if !r.changes() {
+			result = "unchanged"
+		}
+	}
+	if done != nil && result == "planned" {
+		result = "unverified"
+		for _, d := range done.Diff {
+			if d.Source == r.source.OperatorID && d.Cluster == r.Cluster && d.Topic == r.Topic && d.Partition == r.Partition.Partition {
+				to, result = render.Int(d.To), "changed"
+			}
+		}
+	}
+	if o.format.IsTable() && r.Next == nil {
+		from = render.Text(string(r.Marker)).Styled(render.Warn)
+	}
+	return []render.Cell{render.String(checkpointfile.SourceName(*r.source)), render.String(r.source.OperatorID), render.Text(r.source.UID), render.Text(r.Cluster),
+		render.String(r.Topic), render.Int32(r.Partition.Partition), from, render.Text(string(r.Marker)), to, delta, how, start, end, render.Text(detail),
+		render.String(result), failure}
+}
