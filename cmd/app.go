@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -138,6 +139,9 @@ func (a *App) phase(ctx context.Context, s *conn.Settings, what string) (context
 func cause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
+	}
+	if link := new(conn.Error); errors.As(err, &link) {
+		return err // it says itself what was waited for, and how long
 	}
 	if t, ok := context.Cause(ctx).(*timedOut); ok {
 		return fmt.Errorf("%w (%w)", t, err)

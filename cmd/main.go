@@ -43,6 +43,9 @@ func Main() int {
 	}
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd()
+	// With a handler for it a write to a pipe whose reader has gone fails with EPIPE, which report and Run take for what it is;
+	// without one Go ends the process, and `koffset inspect | head -1` fails under set -o pipefail.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	return Run(ctx, os.Args[1:], App{

@@ -8,6 +8,9 @@ package cmd_test
 //	until FILE REGEX              wait until the file matches
 //	signal NAME int|term          send it a signal
 //	ended NAME CODE               wait for its end; it must end with this status
+//	closing CODE PROGRAM ARG…     run it with a stdout whose reader has gone away
+//	load FILE                     put its lines "export NAME=VALUE" into the environment
+//	port NAME VAR                 the port of the address in $VAR, in $NAME
 //	json FILE PATH VALUE          the JSON in FILE (or stdout, stderr) has this value there: .groups[0].lag 12,
 //	                              .partitions[topic=orders,partition=2].lag null, .groups[n] 3 (their number)
 //	jsonl FILE PATH VALUE         the same for a file of one JSON value a line: [0].kind
@@ -22,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +64,7 @@ func scriptWords() map[string]word {
 	words := map[string]word{
 		"status": doStatus, "start": doStart, "until": doUntil, "signal": doSignal, "ended": doEnded,
 		"json": doJSON, "jsonl": doJSON, "keys": doKeys, "fields": doFields, "fill": doFill,
+		"closing": doClosing, "load": doLoad, "port": doPort,
 	}
 	maps.Copy(words, clusterWords())
 	inner := maps.Clone(words)
@@ -118,13 +123,7 @@ type background struct {
 func doStart(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, -1, "start NAME PROGRAM ARG…")
 	w := worldOf(ts)
-	c := exec.CommandContext(w.t.Context(), args[1], args[2:]...)
-	c.Dir = w.dir
-	for _, name := range append(slices.Clone(w.vars), "KOFFSET_BROKERS", "KOFFSET_PROFILE", "KOFFSET_CONFIG", "KOFFSET_STATE_DIR", "NO_COLOR", "TERM") {
-		if v := ts.Getenv(name); v != "" {
-			c.Env = append(c.Env, name+"="+v)
-		}
-	}
+	c := w.command(ts, args[1:])
 	for _, o := range []struct {
 		to  *io.Writer
 		ext string
@@ -142,6 +141,49 @@ func doStart(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	w.procs[args[0]] = p
 	ts.Defer(func() { _ = c.Process.Kill() })
+}
+
+// command is a process in the script's folder and environment.
+func (w *world) command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	c := exec.CommandContext(w.t.Context(), args[0], args[1:]...)
+	c.Dir = w.dir
+	for _, name := range append(slices.Clone(w.vars), "KOFFSET_BROKERS", "KOFFSET_PROFILE", "KOFFSET_CONFIG", "KOFFSET_STATE_DIR", "NO_COLOR", "TERM") {
+		if v := ts.Getenv(name); v != "" {
+			c.Env = append(c.Env, name+"="+v)
+		}
+	}
+	return c
+}
+
+func doClosing(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, -1, "closing CODE PROGRAM ARG…")
+	r, out, err := os.Pipe()
+	ts.Check(err)
+	ts.Check(r.Close())
+	c := worldOf(ts).command(ts, args[1:])
+	c.Stdout, c.Stderr = out, ts.Stderr()
+	err = c.Run()
+	ts.Check(out.Close())
+	if got := strconv.Itoa(exitCode(ts, err)); got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}
+
+func doLoad(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, 1, "load FILE")
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if pair, ok := strings.CutPrefix(strings.TrimSpace(line), "export "); ok {
+			key, value, _ := strings.Cut(pair, "=")
+			worldOf(ts).export(ts, key, value)
+		}
+	}
+}
+
+func doPort(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, 2, "port NAME VAR")
+	_, port, err := net.SplitHostPort(ts.Getenv(args[1]))
+	ts.Check(err)
+	worldOf(ts).export(ts, args[0], port)
 }
 
 func doUntil(ts *testscript.TestScript, neg bool, args []string) {

@@ -109,7 +109,9 @@ func partitionWords(prefix, nums string, n int) []cobra.Completion {
 func (s *Source) Partitions() Func {
 	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		specs, err := cmd.Flags().GetStringArray("topic")
-		if err != nil || len(specs) != 1 {
+		// cobra parses the flags of a completion twice, and a flag that repeats collects its values twice.
+		slices.Sort(specs)
+		if specs = slices.Compact(specs); err != nil || len(specs) != 1 {
 			return nil, quiet
 		}
 		for _, t := range s.answer(cmd).Topics {
