@@ -1,8 +1,43 @@
 package cmd
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 )
+
+// bashWords replaces the function by which cobra's script finds the words of the line. Cobra's needs the package
+// bash-completion, and without it every TAB prints an error instead of completing. bash splits a line at the colons and
+// equals signs in COMP_WORDBREAKS too; here they are put back together up to the cursor, as that package does it.
+const bashWords = `
+__koffset_init_completion()
+{
+    COMPREPLY=()
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local i w rest=${COMP_LINE:0:COMP_POINT} before=
+    words=() cword=-1
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        w=${COMP_WORDS[i]}
+        if ((i > 0)) && [[ $rest == [![:blank:]]* && ($w == [:=]* || $before == *[:=]) ]]; then
+            : # no blank before it: the same word
+        else
+            rest=${rest#"${rest%%[![:blank:]]*}"}
+            cword=$((cword + 1))
+            words[cword]=
+        fi
+        [[ $rest == "$w"* ]] || w=$rest # the cursor stands inside the word
+        words[cword]+=$w
+        rest=${rest#"$w"}
+        before=$w
+    done
+    cur=${words[cword]}
+    prev=
+    ((cword == 0)) || prev=${words[cword - 1]}
+}
+`
 
 func newCompletion(a *App) *cobra.Command {
 	c := &cobra.Command{
@@ -27,7 +62,11 @@ Exit status:
 			root, out := cmd.Root(), a.Streams.Out
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(out, true)
+				if err := root.GenBashCompletionV2(out, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(out, bashWords)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(out)
 			case "fish":
