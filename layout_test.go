@@ -1,0 +1,376 @@
+package main
+
+// The layout is a promise to whoever reads the tree or imports a part of it: which package may use which, and what none of
+// them does. This file holds the tree to it.
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/koffset/koffset"
+
+// arrows are the imports inside the module that each package may have; a name that ends in /... stands for itself and all
+// below it. A package of no line may have none. Programs (bench, cmd/gendocs) may have any.
+func arrows() map[string][]string {
+	return map[string][]string{
+		".":                   {"cmd"},
+		"cmd":                 {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"},
+		"completions":         {"inspect", "offset"},
+		"offset":              {},
+		"inspect":             {"offset"},
+		"checkpointfile":      {"offset", "checkpointfile/flink"},
+		"reset":               {"inspect", "checkpointfile/...", "offset"},
+		"consume":             {"inspect", "checkpointfile/...", "offset"},
+		"consume/...":         {"consume/...", "checkpointfile/...", "inspect", "offset"},
+		"migrate":             {"reset", "inspect", "checkpointfile/...", "offset"},
+		"migrate/store/...":   {"migrate/store/...", "checkpointfile", "offset"},
+		"internal/conn":       {"offset"},
+		"internal/render":     {"offset"},
+		"internal/sandbox":    {},
+		"internal/kafkatest":  {},
+		"internal/watch":      {"inspect", "internal/render", "offset"},
+		"internal/serve":      {"inspect", "offset"},
+		"checkpointfile/...":  {"offset", "checkpointfile/..."},
+		"internal/render/...": {"internal/render/..."},
+	}
+}
+
+// outside are the modules that only some packages may use.
+func outside() map[string][]string {
+	return map[string][]string{
+		"github.com/spf13/":                       {"cmd", "cmd/gendocs", "completions"},
+		"github.com/olekukonko/tablewriter":       {"internal/render"},
+		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
+		"github.com/twmb/franz-go/":               {"bench/...", "cmd", "completions", "consume/...", "inspect", "internal/conn", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
+		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
+		"go.yaml.in/yaml":                         {"internal/conn", "consume/settings", "cmd"},
+		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},
+		"github.com/jackc/pgx":                    {"migrate/store/postgres"},
+		"github.com/go-sql-driver/mysql":          {"migrate/store/mysql"},
+		"github.com/redis/go-redis":               {"migrate/store/redis"},
+		"modernc.org/sqlite":                      {"migrate/store/sqlite"},
+		"github.com/prometheus/":                  {"cmd", "internal/serve", "consume/..."},
+		"golang.org/x/term":                       {"internal/render", "cmd"},
+		"github.com/rogpeppe/go-internal/testing": {},
+	}
+}
+
+// interfaces are the ones there are: what a program that uses the engine fills in itself. None stands in for Kafka.
+func interfaces() []string {
+	return []string{"consume.OffsetStore", "consume.Sink", "store.Store"}
+}
+
+type goPackage struct {
+	ImportPath, Name string
+	Imports          []string
+}
+
+// goList asks the go command for the packages of the module, with and without the tag of the tests on a real broker.
+func goList(t *testing.T, flags ...string) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"list", "-e", "-json=ImportPath,Name,Imports"}, flags...), "./...")...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// inside is a package's path within the module, "." for its root; ok is false for one of another module.
+func inside(importPath string) (rel string, ok bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func matches(pattern, pkg string) bool {
+	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == dir || strings.HasPrefix(pkg, dir+"/")
+	}
+	return pkg == pattern
+}
+
+func anyMatches(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, pkg) })
+}
+
+// allowed are the arrows of a package: its own line, or the longest one that covers it.
+func allowed(pkg string) []string {
+	if own, ok := arrows()[pkg]; ok {
+		return own
+	}
+	best := ""
+	for line := range arrows() {
+		if matches(line, pkg) && len(line) > len(best) {
+			best = line
+		}
+	}
+	return arrows()[best]
+}
+
+func TestImportDirections(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"-tags", "realkafka"}} {
+		seen := map[string]bool{}
+		for _, p := range goList(t, flags...) {
+			pkg, ok := inside(p.ImportPath)
+			if !ok {
+				t.Fatalf("go list named %s", p.ImportPath)
+			}
+			seen[pkg] = true
+			program := p.Name == "main" && pkg != "." || strings.HasPrefix(pkg, "bench/")
+			for _, imp := range p.Imports {
+				if to, ok := inside(imp); ok {
+					if !program && !anyMatches(allowed(pkg), to) && !strings.HasPrefix(to, pkg+"/internal/") {
+						t.Errorf("%s imports %s", pkg, to)
+					}
+					continue
+				}
+				for prefix, may := range outside() {
+					if strings.HasPrefix(imp, prefix) && !anyMatches(may, pkg) {
+						t.Errorf("%s imports %s", pkg, imp)
+					}
+				}
+			}
+		}
+		for _, pkg := range []string{".", "cmd", "offset", "inspect", "reset", "completions", "internal/render"} {
+			if !seen[pkg] {
+				t.Errorf("go list does not know %s", pkg)
+			}
+		}
+	}
+}
+
+// source is one Go file of the tree.
+type source struct {
+	path, dir string // slash-separated, from the root
+	file      *ast.File
+	fset      *token.FileSet
+}
+
+func (s source) test() bool { return strings.HasSuffix(s.path, "_test.go") }
+
+// forTests says that a file runs in tests only, or is a program of its own beside the tool.
+func (s source) forTests() bool {
+	return s.test() || s.dir == "internal/kafkatest" || strings.HasSuffix(s.dir, "test")
+}
+
+func (s source) program() bool { return s.file.Name.Name == "main" }
+
+func (s source) at(n ast.Node) string {
+	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
+}
+
+func (s source) imports(name string) bool {
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(name) })
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := filepath.Base(name)
+		if d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "testdata") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		slashed := filepath.ToSlash(name)
+		all = append(all, source{path: slashed, dir: path.Dir(slashed), file: f, fset: fset})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d Go files were found", len(all))
+	}
+	return all
+}
+
+// calls are the selectors pkg.Name that a file uses, with their places.
+func (s source) calls(yield func(name string, n ast.Node)) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok {
+				yield(x.Name+"."+sel.Sel.Name, n)
+			}
+		}
+		return true
+	})
+}
+
+func TestHouseRules(t *testing.T) {
+	t.Parallel()
+	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/conn", "internal/serve", "internal/watch", "internal/sandbox"}
+	var declared []string
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.Name == "init" {
+					t.Errorf("%s: func init", s.at(d))
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if ts, ok := spec.(*ast.TypeSpec); ok && !s.forTests() {
+						if i, ok := ts.Type.(*ast.InterfaceType); ok && len(i.Methods.List) > 0 && !union(i) {
+							declared = append(declared, s.file.Name.Name+"."+ts.Name.Name)
+						}
+					}
+				}
+			}
+		}
+		s.calls(func(name string, n ast.Node) {
+			bad := false
+			switch name {
+			case "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln":
+				bad = path.Base(s.path) != "main.go" && !s.test() || !s.program() && !s.test()
+			case "context.Background", "context.TODO":
+				bad = s.path != "cmd/main.go" && !s.forTests() && !s.program()
+			case "os.Getenv", "os.LookupEnv", "os.Environ", "os.Stdout", "os.Stderr", "os.Stdin", "os.Args", "fmt.Print", "fmt.Printf", "fmt.Println":
+				// render.System is where the process's own streams come from.
+				bad = anyMatches(domain, s.dir) && !s.forTests() && s.path != "internal/render/streams.go"
+			case "time.Sleep":
+				bad = !s.imports("testing/synctest") // in a bubble it is the bubble's clock
+			case "t.Skip", "t.Skipf", "t.SkipNow":
+				bad = !strings.Contains(constraint(s), "realkafka") // go test ./... skips nothing
+			}
+			if bad {
+				t.Errorf("%s: %s", s.at(n), name)
+			}
+		})
+	}
+	for _, name := range declared {
+		if !slices.Contains(interfaces(), name) {
+			t.Errorf("interface %s: what is called through it can be called directly", name)
+		}
+	}
+}
+
+// union says that an interface is a constraint of type parameters.
+func union(i *ast.InterfaceType) bool {
+	return slices.ContainsFunc(i.Methods.List, func(f *ast.Field) bool {
+		_, method := f.Type.(*ast.FuncType)
+		_, named := f.Type.(*ast.Ident)
+		_, other := f.Type.(*ast.SelectorExpr)
+		return !method && !named && !other
+	})
+}
+
+func constraint(s source) string {
+	for _, g := range s.file.Comments {
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, "//go:build ") {
+				return c.Text
+			}
+		}
+	}
+	return ""
+}
+
+// Package-level variables are constants that Go cannot write as such: nothing assigns to one after the start.
+func TestNoPackageState(t *testing.T) {
+	t.Parallel()
+	vars := map[string]map[string]*ast.ValueSpec{} // by folder and name
+	all := slices.DeleteFunc(sources(t), source.forTests)
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				for _, name := range v.Names {
+					if vars[s.dir] == nil {
+						vars[s.dir] = map[string]*ast.ValueSpec{}
+					}
+					vars[s.dir][name.Name] = v
+				}
+				if len(v.Values) == 0 && g.Doc == nil { // an embedded file has a directive
+					t.Errorf("%s: a package-level variable without a value is there to be assigned to", s.at(v))
+				}
+			}
+		}
+	}
+	for _, s := range all {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			var targets []ast.Expr
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				if n.Tok != token.DEFINE {
+					targets = n.Lhs
+				}
+			case *ast.IncDecStmt:
+				targets = []ast.Expr{n.X}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					targets = []ast.Expr{n.X}
+				}
+			}
+			for _, x := range targets {
+				id := root(x)
+				if id == nil || vars[s.dir][id.Name] == nil || id.Name == "_" {
+					continue
+				}
+				// The parser resolves names within a file: a local one of the same name has a declaration of its own.
+				if id.Obj == nil || id.Obj.Decl == vars[s.dir][id.Name] {
+					t.Errorf("%s: package-level variable %s is changed, or its address taken", s.at(n), id.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// root is the variable at the left of x.f, x[i] and (*x).
+func root(x ast.Expr) *ast.Ident {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x
+	case *ast.SelectorExpr:
+		return root(x.X)
+	case *ast.IndexExpr:
+		return root(x.X)
+	case *ast.StarExpr:
+		return root(x.X)
+	case *ast.ParenExpr:
+		return root(x.X)
+	}
+	return nil
+}
