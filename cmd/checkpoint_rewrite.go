@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -147,6 +148,9 @@ func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
 		return nil, faultf(exitRefused, "choose another --out; a copy is never written over anything", "%s exists", o.to)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("", "--out: %w", err)
+	}
+	if _, err := os.Stat(filepath.Dir(o.app.path(o.to))); err != nil {
+		return nil, usagef("make the directory that it is to lie in", "--out %s: %w", o.to, err)
 	}
 	snap, err := o.app.openSnapshot(ref, &o.snap)
 	if err != nil {
@@ -459,7 +463,7 @@ func (o *rewriteOptions) print(s *session, snap *checkpointfile.Snapshot, rows [
 		{Header: "ERROR", Key: "error", NoTable: true},
 	}}
 	if done != nil && o.format.IsTable() {
-		sheet.Title = "\nWritten:"
+		sheet.Title = "Written:"
 	}
 	w.Begin(sheet)
 	for i := range rows {

@@ -67,6 +67,7 @@ func scriptWords() map[string]word {
 		"closing": doClosing, "load": doLoad, "port": doPort,
 	}
 	maps.Copy(words, clusterWords())
+	maps.Copy(words, snapshotWords())
 	inner := maps.Clone(words)
 	words["within"] = func(ts *testscript.TestScript, neg bool, args []string) {
 		need(ts, neg, args, 2, -1, "within DURATION WORD …")
