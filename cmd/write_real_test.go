@@ -1,0 +1,272 @@
+//go:build realkafka
+
+package cmd_test
+
+// What only a real Apache Kafka does: live members of every protocol, rights, deletes, and the offsets of share and streams
+// groups.
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/internal/kafkatest"
+)
+
+// A live consumer is never rewound, whatever its protocol; after it has left, it is.
+func TestLiveGroupsAreNeverMoved(t *testing.T) {
+	for _, protocol := range []string{"classic", "consumer", "streams", "connect"} {
+		t.Run(protocol, func(t *testing.T) {
+			b := newBed(t, protocol, "live")
+			topic := b.topic("t", 1)
+			b.produce(topic, 1, 100, time.Second)
+			g := b.prefix + "g"
+			b.own = []string{g}
+			o := kafkatest.MemberOptions{Group: g, Topics: []string{topic}, ClientID: "worker-7"}
+			var m *kafkatest.Member
+			kafkatest.Commit(t, b.cl, g, kafkatest.At(topic, 0, 60))
+			switch protocol {
+			case "classic":
+				m = kafkatest.JoinClassic(t, b.cl, o)
+			case "consumer":
+				m = kafkatest.Join848(t, b.cl, o)
+			case "streams":
+				m = kafkatest.JoinStreams(t, b.cl, g, "worker-7", topic)
+			case "connect":
+				m = kafkatest.JoinConnect(t, b.cl, g, "worker-7")
+			}
+			before := b.offsets(g)
+			r := b.reset(3, "--topic", topic, "--to-earliest", "--execute")
+			if !strings.Contains(r.err, "with 1 member (worker-7 on 127.0.0.1") || strings.Contains(r.out, "NEW-OFFSET") {
+				t.Errorf("got\n%s%s", r.out, r.err)
+			}
+			b.koffset(3, "delete", g, "--execute")
+			b.koffset(3, "delete", g, "--topic", topic, "--execute")
+			if after := b.offsets(g); !equal(before, after) {
+				t.Errorf("moved from %v to %v", before, after)
+			}
+			m.Close()
+			b.reset(0, "--topic", topic, "--to-offset", "7", "--execute", "--wait-empty", "60s", "--if-no-commit", "earliest")
+			b.only(one(topic, 7))
+			b.koffset(0, "delete", g, "--execute")
+			b.only(map[string]map[int32]int64{})
+		})
+	}
+}
+
+// Kafka's DeleteOffsetsConsumerGroupCommandIntegrationTest: what a group in use, an empty one, and none answer for topics
+// and partitions that are there and that are not.
+func TestDeleteOffsetCasesOfKafka(t *testing.T) {
+	for _, protocol := range []string{"classic", "consumer"} {
+		t.Run(protocol, func(t *testing.T) {
+			b := newBed(t, protocol, "deleteoffsets")
+			topic := b.topic("t", 1)
+			b.produce(topic, 1, 10, time.Second)
+			nowhere := b.prefix + "nowhere"
+			java := func(group string, topics ...string) string {
+				args := []string{"--bootstrap-server", b.kafka.Bootstrap(), "--delete-offsets", "--group", group}
+				for _, x := range topics {
+					args = append(args, "--topic", x)
+				}
+				return b.tools.Run(t, kafkatest.ConsumerGroups, args...).Stdout
+			}
+			b.koffset(5, "delete", b.prefix+"nobody", "--topic", topic, "--execute")
+			b.consumed("g", one(topic, 5))
+			own, other := b.own[0], b.java[0]
+			b.koffset(5, "delete", own, "--topic", nowhere, "--execute")
+			b.koffset(5, "delete", own, "--topic", nowhere+":0", "--execute")
+			b.koffset(5, "delete", own, "--topic", topic+":7", "--execute")
+			b.only(one(topic, 5))
+			o := kafkatest.MemberOptions{Group: own, Topics: []string{topic}}
+			join := kafkatest.JoinClassic
+			if protocol == "consumer" {
+				join = kafkatest.Join848
+			}
+			m := join(t, b.cl, o)
+			for _, x := range []string{topic, topic + ":0"} {
+				if r := b.koffset(3, "delete", own, "--topic", x, "--execute"); !strings.Contains(r.err, "with 1 member") {
+					t.Errorf("it does not say who is in it: %s", r.err)
+				}
+			}
+			m.Close()
+			b.koffset(0, "delete", own, "--topic", topic+":0", "--execute", "--wait-empty", "60s")
+			if out := java(other, topic+":0"); !strings.Contains(out, "Successful") {
+				t.Errorf("Kafka's tool: %s", out)
+			}
+			b.same(map[string]map[int32]int64{})
+			// Back again, and the whole topic.
+			b.koffset(0, "undo", b.lastUndo(), "--execute")
+			b.only(one(topic, 5))
+			b.koffset(0, "delete", own, "--topic", topic, "--execute")
+			b.only(map[string]map[int32]int64{})
+		})
+	}
+}
+
+func (b *bed) lastUndo() string {
+	b.t.Helper()
+	lines := strings.Split(b.koffset(0, "undo", "-o", "tsv").out, "\n")
+	id, _, _ := strings.Cut(lines[1], "\t")
+	return id
+}
+
+// Kafka's DeleteConsumerGroupsTest: none, in use, empty, all of them, some of each.
+func TestDeleteGroupCasesOfKafka(t *testing.T) {
+	for _, protocol := range []string{"classic", "consumer"} {
+		t.Run(protocol, func(t *testing.T) {
+			b := newBed(t, protocol, "deletegroups")
+			topic := b.topic("t", 1)
+			b.produce(topic, 1, 10, time.Second)
+			b.koffset(5, "delete", b.prefix+"nobody", "--execute")
+			b.consumed("a", one(topic, 5))
+			b.consumed("b", one(topic, 5))
+			join := kafkatest.JoinClassic
+			if protocol == "consumer" {
+				join = kafkatest.Join848
+			}
+			m := join(t, b.cl, kafkatest.MemberOptions{Group: b.own[0], Topics: []string{topic}})
+			b.koffset(3, "delete", b.own[0], "--execute")
+			r := b.koffset(4, "delete", "-g", b.own[0], "-g", b.own[1], "-g", b.prefix+"nobody", "--execute")
+			for _, want := range []string{"delete " + b.own[0] + ": the group is Stable with 1 member", `group "` + b.prefix + `nobody" does not exist`} {
+				if !strings.Contains(r.err, want) {
+					t.Errorf("it does not say %q:\n%s", want, r.err)
+				}
+			}
+			if got := b.offsets(b.own[1]); len(got) != 0 {
+				t.Errorf("the empty group still has %v", got)
+			}
+			m.Close()
+			b.koffset(0, "delete", b.own[0], "--execute", "--wait-empty", "60s")
+			b.koffset(0, "delete", "--group-match", b.prefix+".*", "--execute")
+			if out := b.tools.Run(t, kafkatest.ConsumerGroups, "--bootstrap-server", b.kafka.Bootstrap(), "--list").Stdout; strings.Contains(out, b.prefix) {
+				t.Errorf("Kafka's tool still lists\n%s", out)
+			}
+			b.koffset(2, "delete", "--delete-all", b.own[0])
+		})
+	}
+}
+
+// A static member that a stopped application left behind holds its group until the session times out; --evict removes it.
+func TestEvictStaticMember(t *testing.T) {
+	for _, protocol := range []string{"classic", "consumer"} {
+		t.Run(protocol, func(t *testing.T) {
+			b := newBed(t, protocol, "evict")
+			topic := b.topic("t", 1)
+			g := b.prefix + "g"
+			b.own = []string{g}
+			kafkatest.Commit(t, b.cl, g, kafkatest.At(topic, 0, 0))
+			join := kafkatest.JoinClassic
+			if protocol == "consumer" {
+				join = kafkatest.Join848
+			}
+			m := join(t, b.cl, kafkatest.MemberOptions{Group: g, Topics: []string{topic}, InstanceID: "pod-1"})
+			m.Close()
+			if r := b.koffset(3, "delete", g, "--execute"); !strings.Contains(r.err, "(static pod-1)") {
+				t.Errorf("it does not name the static member: %s", r.err)
+			}
+			b.koffset(0, "delete", g, "--evict")
+			if r := b.koffset(0, "delete", g, "--evict", "--execute"); !strings.Contains(r.err, "evicted kafkatest (static pod-1)") {
+				t.Errorf("got %s", r.err)
+			}
+			b.only(map[string]map[int32]int64{})
+		})
+	}
+}
+
+// A topic without rights does not poison the others, and is named with the right that is missing.
+func TestResetWithoutRights(t *testing.T) {
+	b := newBed(t, "classic", "rights")
+	ta, tb := b.topic("a", 1), b.topic("b", 1)
+	b.produce(ta, 1, 10, time.Second)
+	b.produce(tb, 1, 10, time.Second)
+	g := b.prefix + "g"
+	b.own = []string{g}
+	kafkatest.Commit(t, b.cl, g, kafkatest.At(ta, 0, 5), kafkatest.At(tb, 0, 5))
+	k := b.kafka
+	user := kafkatest.LimitedUser
+	k.Allow(t, user, kmsg.ACLResourceTypeGroup, g, kmsg.ACLOperationRead)
+	k.Allow(t, user, kmsg.ACLResourceTypeTopic, ta, kmsg.ACLOperationRead, kmsg.ACLOperationDescribe)
+	lim := func(code int, args ...string) ran {
+		t.Helper()
+		all := append([]string{"-b", k.Secure().SASLAddr, "--command-config", k.CommandConfig(t, user)}, args...)
+		r := run(t, b.home, "", false, all...)
+		if r.code != code {
+			t.Fatalf("koffset %s: status %d, want %d\n%s%s", strings.Join(args, " "), r.code, code, r.out, r.err)
+		}
+		return r
+	}
+	r := lim(7, "reset", g, "--topic", ta, "--topic", tb, "--to-offset", "1", "--execute")
+	if !strings.Contains(r.err, "TOPIC_AUTHORIZATION_FAILED") || !strings.Contains(r.err, tb) || !strings.Contains(r.err, "DESCRIBE on the topic") {
+		t.Errorf("it does not name the topic and the right: %s", r.err)
+	}
+	b.only(map[string]map[int32]int64{ta: {0: 5}, tb: {0: 5}})
+	lim(0, "reset", g, "--topic", ta, "--to-offset", "1", "--execute")
+	b.only(map[string]map[int32]int64{ta: {0: 1}, tb: {0: 5}})
+	// Without any right on a group.
+	other := b.prefix + "other"
+	kafkatest.Commit(t, b.cl, other, kafkatest.At(ta, 0, 5))
+	if r := lim(7, "reset", other, "--topic", ta, "--to-offset", "1", "--execute"); !strings.Contains(r.err, "GROUP_AUTHORIZATION_FAILED") {
+		t.Errorf("got %s", r.err)
+	}
+}
+
+// What the broker keeps of a commit: leader epoch and metadata, and nothing of what was not touched.
+func TestResetKeepsEpochAndMetadata(t *testing.T) {
+	b := newBed(t, "classic", "keeps")
+	f := kafkatest.F1(t, b.cl, b.prefix)
+	b.own = []string{f.App}
+	before := kafkatest.Commits(t, b.cl, f.App)[f.Topic]
+	b.reset(0, "--topic", f.Topic, "--to-current", "--if-no-commit", "skip", "--execute")
+	b.reset(0, "--topic", f.Topic+":1", "--to-offset", "5", "--execute")
+	after := kafkatest.Commits(t, b.cl, f.App)[f.Topic]
+	if after[0] != before[0] || len(after) != 2 {
+		t.Errorf("p0 was %+v and is %+v; %v", before[0], after[0], after)
+	}
+	if w := (kafkatest.Committed{Topic: f.Topic, Partition: 1, Offset: 5, LeaderEpoch: 0, Metadata: "ckpt=17"}); after[1] != w {
+		t.Errorf("p1 is %+v, want %+v", after[1], w)
+	}
+	b.koffset(0, "undo", b.lastUndo(), "--execute")
+	if again := kafkatest.Commits(t, b.cl, f.App)[f.Topic]; again[1] != before[1] {
+		t.Errorf("after the undo p1 is %+v, want %+v", again[1], before[1])
+	}
+}
+
+// Share groups are moved through their own call, and what Kafka's share tool describes is what was set.
+func TestShareGroups(t *testing.T) {
+	b := newBed(t, "share", "start")
+	topic := b.topic("t", 2)
+	b.produce(topic, 2, 20, time.Second)
+	g := b.prefix + "g"
+	b.own = []string{g}
+	m := kafkatest.JoinShare(t, b.cl, kafkatest.MemberOptions{Group: g, Topics: []string{topic}, ClientID: "sharer"})
+	if r := b.reset(3, "--topic", topic, "--to-earliest", "--execute"); !strings.Contains(r.err, "1 member (sharer on") {
+		t.Errorf("got %s", r.err)
+	}
+	m.Close()
+	starts := func() string {
+		var out []string
+		for _, row := range kafkatest.Table(b.tools.Run(t, kafkatest.ShareGroups, "--bootstrap-server", b.kafka.Bootstrap(), "--describe", "--group", g).Stdout) {
+			out = append(out, row["PARTITION"]+"="+row["START-OFFSET"])
+		}
+		return strings.Join(out, " ")
+	}
+	b.reset(0, "--topic", topic, "--to-offset", "5", "--execute", "--wait-empty", "60s")
+	if got := starts(); !strings.Contains(got, "0=5") || !strings.Contains(got, "1=5") {
+		t.Errorf("Kafka's tool says %s", got)
+	}
+	b.reset(0, "--topic", topic+":1", "--to-latest", "--execute")
+	if got := starts(); !strings.Contains(got, "0=5") || !strings.Contains(got, "1=20") {
+		t.Errorf("Kafka's tool says %s", got)
+	}
+	b.koffset(0, "undo", b.lastUndo(), "--execute")
+	if got := starts(); !strings.Contains(got, "1=5") {
+		t.Errorf("after the undo Kafka's tool says %s", got)
+	}
+	b.koffset(0, "delete", g, "--topic", topic, "--execute")
+	if got := starts(); strings.Contains(got, "=5") {
+		t.Errorf("after the delete Kafka's tool says %s", got)
+	}
+	b.koffset(0, "delete", g, "--execute")
+}
