@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,7 @@ func (a *App) demo(ctx context.Context) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	// The operator's own configuration must not reach the demo, nor the demo's journal the operator's state.
 	env := []string{"KOFFSET_BROKERS=" + s.Bootstrap(), "KOFFSET_STATE_DIR=" + dir, "HOME=" + dir}
-	for _, step := range demoSteps() {
+	for _, step := range demoSteps(a.Now()) {
 		if err := a.demoStep(ctx, env, dir, step); err != nil {
 			return err
 		}
@@ -79,13 +80,19 @@ func (a *App) demoStep(ctx context.Context, env []string, dir string, step demoS
 	return a.Streams.Flush()
 }
 
-func demoSteps() []demoStep {
+func demoSteps(now time.Time) []demoStep {
+	day := now.UTC().Format("20060102") // an undo id begins with it; the demo's journal holds one operation
 	return []demoStep{
 		{say: "All groups in one screen: what they are, how far behind, what is wrong.", args: []string{"inspect"}},
 		{say: "One group by partition. Partition 2 has no commit: where its reader starts, the group does not say.", args: []string{"inspect", "reporting"}},
 		{say: "A commit past the end of its log is no lag of 0.", args: []string{"inspect", "payments-audit"}},
 		{say: "Which offset was two hours ago?", args: []string{"resolve", "orders", "--to", "@-2h"}},
 		{say: "A time after the last record has no answer, and says so.", args: []string{"resolve", "orders:0", "--to", "@-1s", "--if-none", "fail"}, exit: exitRefused},
+		{say: "Rewind a group: first the plan, which changes nothing.", args: []string{"reset", "shipping", "--topic", "orders", "--to", "@-4h"}},
+		{say: "Then the same with --execute: the old values are on disk first, the new ones are read back.", args: []string{"reset", "shipping", "--topic", "orders", "--to", "@-4h", "--execute"}},
+		{say: "What was done?", args: []string{"undo"}},
+		{say: "And back: offsets, epochs and metadata as they were.", args: []string{"undo", day, "--execute"}},
+		{say: "A running group is not rewound under its feet.", args: []string{"reset", "analytics", "--all-topics", "--to-earliest", "--execute"}, exit: exitRefused},
 	}
 }
 

@@ -77,12 +77,25 @@ func runBlocks(t *testing.T, text string) string {
 	defer s.Close()
 	dir := t.TempDir()
 	t.Chdir(dir)
-	d := docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir}}
+	d := docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
 	d.hide = strings.NewReplacer(s.Bootstrap(), "127.0.0.1:9092", s.Clusters[1].Bootstrap, "127.0.0.1:9093", dir, "~")
 	return consoleBlock.ReplaceAllStringFunc(text, func(block string) string {
 		body := strings.TrimSuffix(strings.TrimPrefix(block, "\n```console\n"), "\n```")
 		return "\n```console\n" + d.run(body) + "\n```"
 	})
+}
+
+// Undo ids end in a random number, and a plan's digest holds the topics' ids, which the sandbox makes anew.
+var (
+	undoID = regexp.MustCompile(`\b(\d{8}-\d{9})-[0-9a-f]{4}\b`)
+	planID = regexp.MustCompile(`\bplan [0-9a-f]{12}\b`)
+	member = regexp.MustCompile(`127\.0\.0\.1:[1-9]\d{4,}\b`) // a member's own port
+)
+
+func (d *docShell) settle(s string) string {
+	s = undoID.ReplaceAllString(d.hide.Replace(s), "$1-3f9a")
+	s = member.ReplaceAllString(s, "127.0.0.1:50000")
+	return planID.ReplaceAllString(s, "plan 5da23e6c9acd")
 }
 
 // docShell runs the few things that the documentation's blocks hold: koffset itself, echo $? and cat.
@@ -124,7 +137,7 @@ func (d *docShell) command(line string) string {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		return d.hide.Replace(string(b))
+		return d.settle(string(b))
 	case words[0] != "koffset":
 		d.t.Fatalf("the documentation runs %q, which this test does not know", line)
 	}
@@ -135,7 +148,7 @@ func (d *docShell) command(line string) string {
 	var buf bytes.Buffer
 	streams := &render.Streams{In: strings.NewReader(""), Out: &buf, Err: &buf, Env: func(k string) string { return d.env[k] }}
 	d.last = Run(d.ctx, words[1:], App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: func() time.Time { return docsNow }, Version: "v0.1.0"})
-	return d.hide.Replace(buf.String())
+	return d.settle(buf.String())
 }
 
 // words splits a line as a shell does, with quotes and $NAME.
