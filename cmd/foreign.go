@@ -33,6 +33,8 @@ func (s *session) loadForeign(ctx context.Context, pos offset.Position, flags *s
 			return nil, err
 		}
 		return foreignOffsets{"": found}, nil
+	case offset.OfStore:
+		return s.app.foreignStore(ctx, pos.Ref, s.cluster.ID, nil)
 	case offset.ByPartition:
 		for p, one := range pos.Map {
 			if one.Needs().Foreign {

@@ -257,9 +257,6 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	if !chosen {
 		return usagef("such as --to-earliest, --to-datetime 2026-11-29T10:00:00Z, --shift-by -100, or --to WORD", "where to? no position was given")
 	}
-	if o.position.Kind == offset.OfStore {
-		return usagef("koffset migrate import takes offsets out of a store", "reset cannot read %s", o.position)
-	}
 	iso, err := offset.ParseIsolation(o.isolation)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		newInspect(a), newResolve(a),
 		newReset(a), newApply(a), newUndo(a), newDelete(a), newRepair(a),
-		newCheckpoint(a),
+		newMigrate(a), newSplit(a), newCheckpoint(a),
 		newProfile(a), newSandbox(a), newDemo(a), newCompletion(a), newVersion(a),
 	}
 }

@@ -2,7 +2,7 @@ package cmd_test
 
 // Words of the scripts about clusters. The first cluster's address goes into KOFFSET_BROKERS, a named one's into $NAME.
 //
-//	kafka [NAME] [brokers=N] [version=2.4] [sasl=USER:PASSWORD] [tls] [config=KEY:VALUE]…   an empty kfake cluster; with tls the
+//	kafka [NAME] [id=CLUSTER-ID] [brokers=N] [version=2.4] [sasl=USER:PASSWORD] [tls] [config=KEY:VALUE]…   an empty kfake cluster; with tls the
 //	                              authority's certificate is in ca.pem
 //	sandbox                       the clusters of koffset sandbox --clusters 2: KOFFSET_BROKERS and $DR
 //	use NAME                      the words below mean this cluster from now on ("" is the first)
@@ -87,6 +87,8 @@ func doKafka(ts *testscript.TestScript, neg bool, args []string) {
 	for i, arg := range args {
 		key, value, has := strings.Cut(arg, "=")
 		switch {
+		case key == "id":
+			opts = append(opts, kfake.ClusterID(value))
 		case key == "brokers":
 			n, err := strconv.Atoi(value)
 			ts.Check(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
 )
 
 // ExportOptions say what an export holds.
@@ -24,6 +25,11 @@ type ExportOptions struct {
 	Topics *offset.Matcher
 	// Fingerprints reads the records around each position.
 	Fingerprints bool
+	// RequireIdle refuses groups that have members: their commits move on while they are carried.
+	RequireIdle bool
+	// Expect are topics that must be among those that the groups have commits on. Brokers leave topics that may not be
+	// described out of their answers without a word.
+	Expect []string
 	// CreatedAt and Version go into the header.
 	CreatedAt time.Time
 	Version   string
@@ -47,6 +53,9 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 	}
 	snap, err := inspect.Read(ctx, cl, inspect.Query{Groups: o.Groups, Topics: o.Topics})
 	if err != nil {
+		return true, err
+	}
+	if err := o.check(snap); err != nil {
 		return true, err
 	}
 	h := Header{CreatedAt: o.CreatedAt, Version: o.Version, ClusterID: cluster.ID, Fingerprints: o.Fingerprints, Source: "groups", Topics: topicsOf(snap.Topics)}
@@ -84,6 +93,52 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 		return true, context.Cause(ctx)
 	}
 	return incomplete, nil
+}
+
+// LiveError says that groups have members, and RequireIdle was asked for.
+type LiveError struct {
+	Groups []string // with who is in them
+}
+
+func (e *LiveError) Error() string {
+	shown := strings.Join(e.Groups[:min(5, len(e.Groups))], "; ")
+	if n := len(e.Groups) - 5; n > 0 {
+		shown += fmt.Sprintf("; and %d more", n)
+	}
+	return shown
+}
+
+// HiddenError says that expected topics are not among those that the groups have commits on, as far as may be seen.
+type HiddenError struct{ Topics []string }
+
+func (e *HiddenError) Error() string {
+	return fmt.Sprintf("no group of the export has a visible commit on %s", strings.Join(e.Topics, ", "))
+}
+
+func (o ExportOptions) check(snap *inspect.Snapshot) error {
+	var live LiveError
+	seen := map[string]bool{}
+	for _, d := range snap.Groups {
+		if d.Active() {
+			live.Groups = append(live.Groups, "group "+d.Name+": "+reset.Activity(d))
+		}
+		for _, t := range snap.Commits(d.Name).Topics {
+			seen[t.Topic] = true
+		}
+	}
+	if o.RequireIdle && len(live.Groups) > 0 {
+		return &live
+	}
+	var hidden HiddenError
+	for _, t := range o.Expect {
+		if !seen[t] || snap.Topics[t].Err != nil {
+			hidden.Topics = append(hidden.Topics, t)
+		}
+	}
+	if len(hidden.Topics) > 0 {
+		return &hidden
+	}
+	return nil
 }
 
 func (g Group) incomplete() bool {

@@ -25,6 +25,8 @@ type Search struct {
 	// last one that were seen; they differ where identical records exist.
 	Matches     bool
 	First, Last int64
+	// Followed says that the target has a record after the match: the mirror went on from there.
+	Followed bool
 	// ByHeaders says that the matches have the same headers too.
 	ByHeaders bool
 	// Conclusive says that every record that could be it was looked at. It means nothing where Matches is set.
@@ -100,7 +102,7 @@ type scan struct {
 	window            int
 	anyFirst, anyLast int64
 	hdrFirst, hdrLast int64
-	later             bool
+	later, followed   bool
 }
 
 func (s *scan) visit(r record) bool {
@@ -113,9 +115,11 @@ func (s *scan) visit(r record) bool {
 	if s.fp.Time.IsZero() {
 		want = -1
 	}
+	s.followed = true
 	switch {
 	case ms == want:
 		if f := r.fingerprint(); f.Same(s.fp) {
+			s.followed = false
 			if s.anyFirst < 0 {
 				s.anyFirst = r.Offset
 			}
@@ -137,6 +141,7 @@ func (s *scan) visit(r record) bool {
 func (s *scan) enough() bool { return s.anyFirst >= 0 && s.later }
 
 func (s *scan) finish() {
+	s.got.Followed = s.followed
 	switch {
 	case s.hdrFirst >= 0:
 		s.got.Matches, s.got.First, s.got.Last, s.got.ByHeaders = true, s.hdrFirst, s.hdrLast, true

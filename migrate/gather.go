@@ -368,6 +368,9 @@ func nextSearch(r Row, e Evidence, rules Rules) (s side, n int, ok bool) {
 	if _, settled := decideClean(r, e); settled {
 		return at, 0, false
 	}
+	if _, late := behind(r, e); late {
+		return at, 0, false
+	}
 	left, right := len(e.Before), len(e.At)
 	switch {
 	case right < len(r.Around.At) && (right < left || right == 0 || left == len(r.Around.Before)):

@@ -267,6 +267,9 @@ func decide(r Row, e Evidence) (t Translation, ok bool) {
 	if r.Bounds != nil && r.Committed.Offset < r.Bounds.Start {
 		return decideExpired(r, e)
 	}
+	if _, late := behind(r, e); late {
+		return decideClean(r, e) // nothing weaker: it would read again what comes later
+	}
 	for _, by := range []func(Row, Evidence) (Translation, bool){decideClean, decideEarlierTwins, decideLaterTwins, decideEdges} {
 		if t, ok = by(r, e); ok {
 			return t, true
@@ -288,6 +291,9 @@ func decideClean(r Row, e Evidence) (t Translation, ok bool) {
 			break // not looked for yet: farther ones were not either
 		}
 		if s.clean(f) {
+			if i > 0 && !s.Followed {
+				return t, false // the copy ends there: the nearer ones are still on their way
+			}
 			if i >= keepAround { // records between the last two of the list were left out of it
 				between = r.Committed.Offset - f.Offset - 1
 			}
@@ -310,6 +316,17 @@ func decideClean(r Row, e Evidence) (t Translation, ok bool) {
 		}
 	}
 	return t, false
+}
+
+// behind says that the copy ends with a record before the last one read, and with which.
+func behind(r Row, e Evidence) (Fingerprint, bool) {
+	for i := range r.Around.Before {
+		f, s, ok := pair(r.Around.Before, e.Before, i)
+		if ok && s.clean(f) {
+			return f, i > 0 && !s.Followed
+		}
+	}
+	return Fingerprint{}, false
 }
 
 func pair(fs []Fingerprint, ss []*Search, i int) (Fingerprint, *Search, bool) {
@@ -445,6 +462,10 @@ func (x translator) whyNoRecord() string {
 		inconclusive = inconclusive || !s.Matches && !s.Conclusive
 		twins = twins || s.Matches
 		late = late && s.From == nil
+	}
+	if f, ok := behind(x.r, x.e); ok {
+		return fmt.Sprintf("the last record read (%s) is not on the target yet: it ends with a copy of source offset %d (log end %d)",
+			describe(a.Before[0]), f.Offset, x.e.Bounds.End)
 	}
 	what := "the next record"
 	f := Fingerprint{}

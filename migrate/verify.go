@@ -109,11 +109,15 @@ func verdict(i *Item, got map[Place]Read) (Verdict, string) {
 // CompareAt says whether two positions are the same one: the next record is the same on both, or the last one read is,
 // since one of the logs may lack what follows. It is pure.
 func CompareAt(source, target *Surroundings) (Verdict, string) {
-	if len(source.At) > 0 && len(target.At) > 0 && source.At[0].Same(target.At[0]) {
+	at := len(source.At) > 0 && len(target.At) > 0 && source.At[0].Same(target.At[0])
+	before := len(source.Before) > 0 && len(target.Before) > 0 && source.Before[0].Same(target.Before[0])
+	switch {
+	case at && (before || source.At[0].Twins == TwinsNone):
 		return VerdictSame, "the next record is the same: " + describe(source.At[0])
-	}
-	if len(source.Before) > 0 && len(target.Before) > 0 && source.Before[0].Same(target.Before[0]) {
+	case before && source.Before[0].Twins == TwinsNone:
 		return VerdictSame, "the last record read is the same: " + describe(source.Before[0])
+	case at || before:
+		return VerdictUnknown, "records that look alike are at both positions, and what is around them differs"
 	}
 	if len(source.At)+len(source.Before) == 0 {
 		if target.AtEnd {
