@@ -43,7 +43,7 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		return
 	}
 	first := len(p.op.refs)
-	reader := false
+	reader, legacy := false, false
 	for n := c.count(7, "operator states"); n > 0 && c.err == nil; n-- {
 		name := c.utfBytes()
 		isReader, isLegacy := string(name) == readerStateName, string(name) == legacyStateName
@@ -54,6 +54,7 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		k := c.count(8, "offsets of an operator state")
 		if managed && (isReader || isLegacy) && c.err == nil {
 			reader = reader || isReader
+			legacy = legacy || isLegacy
 			if k > 0 {
 				p.op.refs = append(p.op.refs, stateRef{
 					handlePos: pos, subtask: subtask, legacy: isLegacy, n: k, offsets: c.pos(),
@@ -78,7 +79,7 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		c.fail(at(h.pos, fmt.Errorf("stream handle code %d in a file-merging handle, which takes 15 or 16", h.code)))
 		return
 	}
-	p.op.hasReader = p.op.hasReader || reader
+	p.op.hasReader, p.op.hasLegacy = p.op.hasReader || reader, p.op.hasLegacy || legacy
 	for i := first; i < len(p.op.refs); i++ {
 		p.op.refs[i].stream = h
 	}

@@ -61,6 +61,7 @@ type operator struct {
 	coordPos    int64
 	coordLen    int64
 	hasReader   bool
+	hasLegacy   bool
 	refs        []stateRef
 }
 
@@ -233,7 +234,7 @@ func (p *metaParser) operator() {
 			p.subtask()
 		}
 	}
-	if c.err == nil && (op.coordLen > 0 || op.hasReader || len(op.refs) > 0) {
+	if c.err == nil && (op.coordLen > 0 || op.hasReader || op.hasLegacy || len(op.refs) > 0) {
 		p.out.ops = append(p.out.ops, op)
 	}
 }

@@ -86,6 +86,9 @@ func (b *builder) operator(op *operator) {
 		b.s.OperatorErrors = append(b.s.OperatorErrors, OperatorError{OperatorID: src.OperatorID, Name: src.Name, UID: src.UID, Err: err})
 		return
 	}
+	if rd.kind == "" && op.hasLegacy {
+		rd.kind = FlinkKafkaConsumer // without offsets: see WarnStoppedLegacy
+	}
 	if rd.kind == "" {
 		if op.hasReader {
 			b.s.OtherSources = append(b.s.OtherSources, OtherSource{
@@ -346,6 +349,13 @@ func (b *builder) sourceWarnings(src *Source, rd *reading) {
 	add(WarnFinishedOrLost, lost, "%d partitions were assigned and are in no reader: finished, or lost by a bug of the connector", lost)
 	add(WarnLatestMarker, latest, "%d partitions stand at latest without a number: records that arrive before a restore are skipped", latest)
 	add(WarnDuplicate, rd.duplicates, "%d partitions are in the readers' state more than once, at the same offset", rd.duplicates)
+	if stopped := b.s.TypeName == "Suspend Savepoint" || b.s.TypeName == "Terminate Savepoint"; stopped && src.Kind == FlinkKafkaConsumer {
+		held := "its offsets are those of the checkpoint before"
+		if len(src.Partitions) == 0 {
+			held = "it holds no offsets, as there was no checkpoint before"
+		}
+		add(WarnStoppedLegacy, 1, "FlinkKafkaConsumer does not store where it stands in a savepoint that stops the job: %s, and the rest of the state is newer; take a savepoint and cancel instead", held)
+	}
 	if rd.foreign > 0 {
 		add(WarnOtherSplits, int64(rd.foreign), "%d splits are of other sources than Kafka and are not shown", rd.foreign)
 	}
