@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"math"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -298,4 +299,16 @@ func (h *History) forget() {
 			delete(h.logs, name)
 		}
 	}
+}
+
+// AppendLags appends the lags of a partition's window, oldest first; NaN where a look did not see it.
+func (h *History) AppendLags(dst []float64, p GroupPartition) []float64 {
+	for _, s := range h.Window(p) {
+		if s.Unread || s.NoCommit {
+			dst = append(dst, math.NaN())
+			continue
+		}
+		dst = append(dst, float64(max(0, s.End-s.Committed)))
+	}
+	return dst
 }

@@ -1,0 +1,67 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// Line is a frame in one line, for a log or a pipe: what is wrong first, then the numbers.
+func Line(f *Frame) string {
+	var b strings.Builder
+	b.WriteString(offset.FormatTime(f.At.Truncate(time.Second)))
+	if f.Err != nil {
+		fmt.Fprintf(&b, "  the look failed: %s", render.Clean(f.Err.Error()))
+		return b.String()
+	}
+	var all inspect.GroupHealth
+	worst := -1
+	var in, out float64
+	rates := false
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		all.Lag += g.Health.Lag
+		all.Partitions += g.Health.Partitions
+		if t := g.Health.LagTime; t.Known && (!all.LagTime.Known || t.D > all.LagTime.D) {
+			all.LagTime = t
+		}
+		if g.Health.HasRates {
+			in, out, rates = in+g.Health.In, out+g.Health.Out, true
+		}
+		if h := health(row{group: g}); worst < 0 || h.Compare(health(row{group: &f.Groups[worst]})) > 0 {
+			worst = i
+		}
+	}
+	if len(f.Groups) == 1 {
+		fmt.Fprintf(&b, "  %s", render.Escape(f.Groups[0].Name))
+	} else {
+		fmt.Fprintf(&b, "  %s", render.Plural(len(f.Groups), "group"))
+	}
+	verdict := inspect.HealthOK
+	if worst >= 0 {
+		verdict = health(row{group: &f.Groups[worst]})
+	}
+	fmt.Fprintf(&b, "  %s  lag %d", verdict, all.Lag)
+	if rates {
+		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
+	}
+	if all.LagTime.Known {
+		fmt.Fprintf(&b, "  behind %s", FormatLagTime(all.LagTime))
+	}
+	if f.Missing > 0 {
+		fmt.Fprintf(&b, "  %s did not answer", render.Plural(f.Missing, "broker"))
+	}
+	if worst >= 0 && verdict != inspect.HealthOK {
+		g := &f.Groups[worst]
+		name := ""
+		if len(f.Groups) > 1 {
+			name = render.Escape(g.Name) + " "
+		}
+		fmt.Fprintf(&b, "  (%s%s)", name, why(row{group: g}))
+	}
+	return b.String()
+}

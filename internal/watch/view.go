@@ -1,0 +1,409 @@
+package watch
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// chrome is how many lines are not rows: head, counts, column titles, keys.
+const chrome = 4
+
+// column is one column of the list.
+type column struct {
+	title string
+	width int
+	right bool
+	sort  Sort
+	cell  func(r row) string
+}
+
+const sparkWidth = 10
+
+// columns fit into the width; what has no room is left out, the least important first.
+func (m Model) columns() []column {
+	name := column{"GROUP / TOPIC:PARTITION", 24, false, SortName, nameCell}
+	verdict := column{"VERDICT", 15, false, SortVerdict, func(r row) string { return string(health(r)) }}
+	lag := column{"LAG", 9, true, SortLag, lagCell}
+	behind := column{"BEHIND", 7, true, SortBehind, behindCell}
+	in := column{"IN/S", 6, true, SortIn, func(r row) string { return rateCell(r, false) }}
+	out := column{"OUT/S", 6, true, SortOut, func(r row) string { return rateCell(r, true) }}
+	eta := column{"ETA", 6, true, SortETA, etaCell}
+	trend := column{"LAG TREND", sparkWidth, false, sortCount, sparkCell}
+	committed := column{"COMMITTED", 10, true, sortCount, committedCell}
+	end := column{"LOG END", 10, true, sortCount, endCell}
+	all := []column{name, committed, end, lag, in, out, eta, behind, trend, verdict}
+	// The order in which columns go when the terminal is narrow.
+	for _, drop := range []string{"", "COMMITTED", "LOG END", "LAG TREND", "OUT/S", "IN/S", "ETA", "BEHIND"} {
+		kept := all[:0:0]
+		for _, c := range all {
+			if c.title != drop {
+				kept = append(kept, c)
+			}
+		}
+		all = kept
+		if width(all) <= m.width {
+			break
+		}
+	}
+	// What is left over goes to the name, up to the longest one, and then to the sentence after the verdict.
+	all[0].width += max(0, min(m.width-width(all)-20, m.longestName()-all[0].width))
+	if left := m.width - width(all) - 2; left >= 12 {
+		all = append(all, column{"", left, false, sortCount, why})
+	}
+	return all
+}
+
+func width(cs []column) int {
+	n := 0
+	for _, c := range cs {
+		n += c.width + 2
+	}
+	return n - 2
+}
+
+func (m Model) longestName() int {
+	n := 0
+	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
+		n = max(n, len(nameCell(m.rows[i])))
+	}
+	return n
+}
+
+// View is the screen: as many lines as the terminal has, each at most as wide, with escape codes where colour is on.
+func (m Model) View(colour bool) []string {
+	paint := func(st render.Style, s string) string {
+		if !colour {
+			return s
+		}
+		return render.Paint(st, s)
+	}
+	lines := make([]string, 0, m.height)
+	lines = append(lines, render.Fit(m.headLine(), m.width, false))
+	if m.help {
+		for _, l := range strings.Split(helpText, "\n") {
+			lines = append(lines, render.Fit(l, m.width, false))
+		}
+		return fill(lines, m.height, m.width)
+	}
+	lines = append(lines, m.countLine(paint))
+	cols := m.columns()
+	var title strings.Builder
+	for i, c := range cols {
+		if i > 0 {
+			title.WriteString("  ")
+		}
+		text := c.title
+		if c.sort == m.Sort {
+			text += map[bool]string{false: "▾", true: "▴"}[m.Reverse]
+		}
+		title.WriteString(render.Fit(text, c.width, c.right))
+	}
+	lines = append(lines, paint(render.Dim, render.Fit(title.String(), m.width, false)))
+	marked := m.index()
+	for i := m.top; i < len(m.rows) && len(lines) < m.height-1; i++ {
+		lines = append(lines, m.line(m.rows[i], cols, i == marked, colour))
+	}
+	if m.frame != nil && len(m.rows) == 0 {
+		text := "no group matches"
+		if m.Filter != "" || m.AlarmsOnly {
+			text = "nothing passes the filter"
+		}
+		lines = append(lines, render.Fit(text, m.width, false))
+	}
+	lines = fill(lines, m.height-1, m.width)
+	return append(lines, m.keyLine(paint))
+}
+
+func fill(lines []string, height, width int) []string {
+	for len(lines) < height {
+		lines = append(lines, strings.Repeat(" ", width))
+	}
+	return lines[:height]
+}
+
+func (m Model) headLine() string {
+	f := m.frame
+	if f == nil {
+		return m.Head + "  reading the groups…"
+	}
+	state := ""
+	switch {
+	case m.Paused && m.waiting != nil:
+		state = fmt.Sprintf("  PAUSED, %s newer is there", offset.FormatDuration(m.waiting.At.Sub(f.At)))
+	case m.Paused:
+		state = "  PAUSED"
+	}
+	return fmt.Sprintf("%s  %s  took %s%s", m.Head, offset.FormatTime(f.At.Truncate(time.Second)), offset.FormatDuration(f.Took), state)
+}
+
+// countLine says how many partitions have which verdict, or that the last look failed.
+func (m Model) countLine(paint func(render.Style, string) string) string {
+	f := m.frame
+	if f == nil {
+		return strings.Repeat(" ", m.width)
+	}
+	if f.Err != nil {
+		return paint(render.Bad, render.Fit("the last look failed, these numbers are older: "+render.Clean(f.Err.Error()), m.width, false))
+	}
+	var lag int64
+	parts := 0
+	counts := map[inspect.Health]int{}
+	for i := range f.Groups {
+		h := &f.Groups[i].Health
+		lag += h.Lag
+		parts += h.Partitions
+		for _, v := range inspect.Healths() {
+			counts[v] += h.Count(v)
+		}
+	}
+	text := fmt.Sprintf("%s, %s, lag %s", render.Plural(len(f.Groups), "group"), render.Plural(parts, "partition"), render.Count(lag))
+	if f.Missing > 0 {
+		text += fmt.Sprintf(" (%s did not answer)", render.Plural(f.Missing, "broker"))
+	}
+	if len(text) > m.width {
+		return render.Fit(text, m.width, false)
+	}
+	used := len(text)
+	all := inspect.Healths()
+	for i := range all {
+		v := all[len(all)-1-i]
+		if counts[v] == 0 {
+			continue
+		}
+		word := fmt.Sprintf("  %s %d", v, counts[v])
+		if used+len(word) > m.width {
+			break
+		}
+		used += len(word)
+		text += paint(styleOf(v), word)
+	}
+	return text + strings.Repeat(" ", max(0, m.width-used))
+}
+
+func (m Model) keyLine(paint func(render.Style, string) string) string {
+	if m.typing {
+		return render.Fit("filter: "+render.Escape(m.Filter)+"_   enter keeps it, esc drops it", m.width, false)
+	}
+	text := fmt.Sprintf("q quit  ↑↓ move  enter open  a all  s sort:%s  r reverse  / filter  ! alarms  p pause  ? help", m.Sort)
+	if m.Filter != "" {
+		text = fmt.Sprintf("filter: %s (esc clears)  ", render.Escape(m.Filter)) + text
+	}
+	if m.AlarmsOnly {
+		text = "only alarms (! shows all)  " + text
+	}
+	if n := len(m.rows); n > m.page() {
+		text = fmt.Sprintf("%d-%d of %d  ", m.top+1, min(n, m.top+m.page()), n) + text
+	}
+	return paint(render.Dim, render.Fit(text, m.width, false))
+}
+
+// line is one row. A row with an alarm is red as a whole, so that it is seen from across the room.
+func (m Model) line(r row, cols []column, marked, colour bool) string {
+	var b strings.Builder
+	for i, c := range cols {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		b.WriteString(render.Fit(c.cell(r), c.width, c.right))
+	}
+	text := render.Fit(b.String(), m.width, false)
+	if !colour {
+		if marked {
+			return ">" + text[1:] // names begin with a blank
+		}
+		return text
+	}
+	h := health(r)
+	if marked {
+		text = "\x1b[7m" + text + "\x1b[27m"
+	}
+	if st := styleOf(h); st != render.Plain {
+		return render.Paint(st, text)
+	}
+	return text
+}
+
+func styleOf(h inspect.Health) render.Style {
+	switch {
+	case h.Alarming():
+		return render.Bad
+	case h == inspect.HealthNoCommit:
+		return render.Dim
+	case h == inspect.HealthOK || h == inspect.HealthCatchingUp:
+		return render.Plain
+	}
+	return render.Warn
+}
+
+func health(r row) inspect.Health {
+	if r.part != nil {
+		return r.part.Diagnosis.Health
+	}
+	if r.group.NotFound {
+		return inspect.HealthUnknown
+	}
+	return r.group.Health.Health
+}
+
+func nameCell(r row) string {
+	if r.part != nil {
+		return "   " + render.Escape(r.part.Partition.String())
+	}
+	return " " + render.Escape(r.group.Name)
+}
+
+func committedCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.Committed, 10)
+	case r.part != nil && r.part.HasCommit:
+		return strconv.FormatInt(r.part.Committed, 10)
+	}
+	return "-"
+}
+
+func endCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.End, 10)
+	case r.part != nil && r.part.HasBounds:
+		return strconv.FormatInt(r.part.End, 10)
+	}
+	return "-"
+}
+
+func lagCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.Health.Lag, 10)
+	case r.part != nil && r.part.Diagnosis.HasLag:
+		return strconv.FormatInt(r.part.Diagnosis.Lag, 10)
+	}
+	return "-"
+}
+
+func rateCell(r row, out bool) string {
+	in, o, ok := r.group.Health.In, r.group.Health.Out, r.group.Health.HasRates
+	if r.part != nil {
+		in, o, ok = r.part.Diagnosis.In, r.part.Diagnosis.Out, r.part.Diagnosis.HasRates
+	}
+	switch {
+	case !ok:
+		return "-"
+	case out:
+		return inspect.FormatRate(o)
+	}
+	return inspect.FormatRate(in)
+}
+
+func etaCell(r row) string {
+	eta, ok := r.group.Health.ETA()
+	if r.part != nil {
+		eta, ok = r.part.Diagnosis.ETA, r.part.Diagnosis.HasETA
+	}
+	switch {
+	case !ok:
+		return "-"
+	case eta == 0:
+		return "0s"
+	}
+	return offset.FormatDuration(eta)
+}
+
+// behindCell is the lag in time: ~ where it is interpolated, > where it is at least that, bare where it is exact.
+func behindCell(r row) string {
+	t := r.group.Health.LagTime
+	if r.part != nil {
+		t = r.part.Diagnosis.LagTime
+	}
+	return FormatLagTime(t)
+}
+
+// FormatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact.
+func FormatLagTime(t inspect.LagTime) string {
+	switch {
+	case !t.Known:
+		return "-"
+	case t.D == 0 && t.Basis != inspect.LagAtLeast:
+		return "0s"
+	case t.Basis == inspect.LagInterpolated:
+		return "~" + offset.FormatDuration(t.D)
+	case t.Basis == inspect.LagAtLeast:
+		return ">" + offset.FormatDuration(t.D)
+	}
+	return offset.FormatDuration(t.D)
+}
+
+func why(r row) string {
+	switch {
+	case r.part != nil:
+		return r.part.Diagnosis.Why()
+	case r.group.NotFound:
+		return "no such group"
+	case r.group.Err != nil:
+		return render.Clean(r.group.Err.Error())
+	case r.group.Health.Health == inspect.HealthOK:
+		return ""
+	case r.group.Health.Partitions > 1:
+		return render.Escape(r.group.Health.Of.Partition.String()) + ": " + r.group.Health.Why()
+	}
+	return r.group.Health.Why()
+}
+
+// sparkCell draws the last lags between nothing and the largest of them.
+func sparkCell(r row) string {
+	lags := r.group.Lags
+	if r.part != nil {
+		lags = r.part.Lags
+	}
+	return Spark(lags, sparkWidth)
+}
+
+// Spark draws the last width values, from zero to the largest of them; a value that is not known is a blank.
+func Spark(values []float64, width int) string {
+	values = values[max(0, len(values)-width):]
+	top := 0.0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			top = max(top, v)
+		}
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	out := make([]rune, 0, len(values))
+	for _, v := range values {
+		switch {
+		case math.IsNaN(v):
+			out = append(out, ' ')
+		case top == 0:
+			out = append(out, bars[0])
+		default:
+			out = append(out, bars[int(math.Round(v/top*float64(len(bars)-1)))])
+		}
+	}
+	return string(out)
+}
+
+const helpText = `
+  q  Ctrl-C      quit                      p        pause: the numbers stand still
+  up down  j k   move                      s  S     sort by the next, the previous column
+  space  b       a page down, up           r        reverse the order
+  g  G           to the first, last row    /        filter by group or topic
+  enter          open or close a group     esc      drop the filter
+  a              open or close all         !        only alarms
+
+  LAG       offsets between commit and log end, at most so many records
+  IN/S      how fast the log end moves; OUT/S how fast the commit does
+  ETA       when the lag is gone at these rates
+  BEHIND    age of the next record to read: ~ interpolated, > at least that
+  TREND     the lag of the last looks
+  VERDICT   red: stalled (the commit stands still while records arrive), stopped (records wait, nobody
+            commits), about-to-expire (retention reaches the commit soon), below-log-start, past-log-end
+
+any key goes back`
