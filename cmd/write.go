@@ -211,13 +211,18 @@ func (w *write) execute(ctx context.Context, sum reset.Summary) error {
 	progress.Set(0, int64(sum.Changed))
 	res, err := reset.Apply(ctx, w.s.client, w.built.Plan, reset.Options{
 		Allowed: w.allowed, Whole: w.whole, StateDir: w.s.settings.StateDir, Operation: w.operation(), Version: w.app.Version, Clock: w.app.Now,
-		Phase: w.s.phase, Settle: w.flags.settleFor, Progress: func(n int) { progress.Add(int64(n)) },
+		Phase: w.s.phase, Settle: w.flags.settleFor, Settling: func() {
+			w.app.Streams.Note("written and read back; watching for %s whether somebody overwrites it", offset.FormatDuration(w.flags.settleFor))
+		}, Progress: func(n int) { progress.Add(int64(n)) },
 	})
 	progress.Stop()
 	if err != nil {
 		err = w.notApplied(ctx, err)
 		w.audit(nil, "refused", err)
 		return err
+	}
+	if w.flags.settleFor > 0 && ctx.Err() != nil {
+		w.app.Streams.Warn("the watch was cut short")
 	}
 	for _, g := range res.Failed {
 		w.failGroup(ctx, g)

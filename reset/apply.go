@@ -88,6 +88,8 @@ type Options struct {
 	Grace time.Duration
 	// Settle is how long the values are watched for an overwrite after they were read back.
 	Settle time.Duration
+	// Settling is called once when the watch begins; nil is fine.
+	Settling func()
 	// Progress is told how many rows were sent so far; nil is fine. It is called from several goroutines.
 	Progress func(rows int)
 }
@@ -355,6 +357,9 @@ func (a *applier) settle(ctx context.Context) {
 	rows := a.rowsWith(OutcomeChanged)
 	if a.o.Settle <= 0 || len(rows) == 0 {
 		return
+	}
+	if a.o.Settling != nil {
+		a.o.Settling()
 	}
 	over := time.NewTimer(a.o.Settle)
 	defer over.Stop()

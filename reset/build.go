@@ -247,10 +247,10 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 		}
 	}
 	if stable > 0 {
-		add(NotePastStable, "%d targets lie past the last stable offset: records of a transaction that is still open would be skipped", stable)
+		add(NotePastStable, "%s past the last stable offset: records of a transaction that is still open would be skipped", plural(stable, "target lies", "targets lie"))
 	}
 	if gone > 0 {
-		add(NoteGone, "%d commits are on topics or partitions that do not exist any more; they are left alone", gone)
+		add(NoteGone, "%s on topics or partitions that do not exist any more, and left alone", plural(gone, "commit is", "commits are"))
 	}
 }
 
@@ -275,4 +275,11 @@ func Activity(d inspect.Description) string {
 		noun = "member"
 	}
 	return fmt.Sprintf("the group is %s with %d %s (%s)", d.State, len(d.Members), noun, strings.Join(who, ", "))
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
