@@ -217,6 +217,7 @@ func (p *inspection) print() error {
 	if err := p.expectTopics(); err != nil {
 		return err
 	}
+	bad, topicErr := p.checkTopics()
 	if !found && len(p.snap.Groups) == 0 && !p.o.format.IsJSON() {
 		return quietly(exitNotFound) // a header over nothing reads like an empty group
 	}
@@ -236,14 +237,25 @@ func (p *inspection) print() error {
 		}
 		p.partitionSheet(w)
 	}
-	p.partial = p.partial || p.errors > 0 || !found
+	if topicErr == nil && p.rows == 0 && len(p.o.topics.match) > 0 {
+		topicErr = faultf(exitNotFound, "", "no group has a commit on a topic that matches")
+	}
+	p.partial = p.partial || p.errors > 0 || !found || topicErr != nil
 	if err := w.Close(render.End{Incomplete: p.partial}); err != nil {
 		return err
+	}
+	for _, f := range bad {
+		if p.rows > 0 {
+			f.ExitCode = exitPartial
+		}
+		p.o.app.Streams.Fail(f)
 	}
 	p.notes()
 	switch {
 	case !found && len(p.snap.Groups) == 0:
 		return quietly(exitNotFound)
+	case topicErr != nil && p.rows == 0:
+		return topicErr
 	case p.errors > 0 && p.rows == 0 && p.allDenied && p.firstErr != nil:
 		return &fault{code: exitDenied, err: p.firstErr, hint: rightsHint(p.firstErr)}
 	case p.partial:
@@ -310,6 +322,30 @@ func (p *inspection) expectTopics() error {
 		}
 	}
 	return nil
+}
+
+// checkTopics finds the topics of --topic that cannot be shown: a slip in a name would look like a topic that nobody
+// commits to. The error is what they mean where nothing else is shown.
+func (p *inspection) checkTopics() (bad []render.Failure, err error) {
+	forbidden := 0
+	ctx := p.s.client.Context()
+	for _, w := range p.snap.Query.Wanted {
+		err := p.snap.Topics[w.Topic].Err
+		if err == nil {
+			continue
+		}
+		if denied(err) {
+			forbidden++
+		}
+		bad = append(bad, p.s.topicFailure(ctx, w.Topic, err))
+	}
+	switch len(bad) {
+	case 0:
+		return nil, nil
+	case forbidden:
+		return bad, quietly(exitDenied)
+	}
+	return bad, quietly(exitNotFound)
 }
 
 func (t *tally) count(r inspect.Row) {

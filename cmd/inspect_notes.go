@@ -33,6 +33,9 @@ func (p *inspection) notes() {
 		}
 	}
 	st := p.o.app.Streams
+	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && p.s.loggedIn() {
+		st.Note("topics that this user may not describe are left out by the broker, without a word: --expect-topics TOPIC,… makes sure")
+	}
 	if p.past > 0 {
 		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", partitions(p.past, "stands", "stand"))
 	}
@@ -49,6 +52,16 @@ func (p *inspection) notes() {
 	if p.held > 0 {
 		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", partitions(p.held, "is", "are"), p.o.iso)
 	}
+}
+
+// loggedIn says that the broker knows who asks, and so may hide something.
+func (s *session) loggedIn() bool {
+	for _, key := range []string{"sasl.mechanism", "tls.cert"} {
+		if v, ok := s.settings.Value(key); ok && v.Text != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func partitions(n int, one, many string) string {

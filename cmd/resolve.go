@@ -33,6 +33,8 @@ type resolveOptions struct {
 	chosen   bool
 	rules    offset.Rules
 	at       *int64
+
+	failures []render.Failure // topics and partitions that cannot be read
 }
 
 func newResolve(a *App) *cobra.Command {
@@ -173,13 +175,23 @@ func (o *resolveOptions) run(ctx context.Context, s *session) error {
 	}
 	switch {
 	case bad > 0 && len(rows) == 0:
-		return quietly(exitNotFound)
+		return quietly(o.nothing())
 	case len(refused) > 0:
 		return o.refusals(refused)
 	case bad > 0 || failed > 0:
 		return quietly(exitPartial)
 	}
 	return nil
+}
+
+// nothing is the exit status where no partition could be read: not found, unless every topic is there and forbidden.
+func (o *resolveOptions) nothing() int {
+	for _, f := range o.failures {
+		if f.ExitCode != exitDenied {
+			return exitNotFound
+		}
+	}
+	return exitDenied
 }
 
 // refusals names the first few refusals; a topic of a thousand partitions would bury the reason otherwise.
@@ -221,7 +233,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 		t := q.Topics[sp.Topic]
 		if t.Err != nil {
 			bad++
-			o.failTopic(ctx, s, sp.Topic, t.Err)
+			o.failures = append(o.failures, s.topicFailure(ctx, sp.Topic, t.Err))
 			continue
 		}
 		ns := sp.Partitions
@@ -232,7 +244,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 			p := offset.Partition{Topic: sp.Topic, Partition: n}
 			if !t.Has(n) {
 				bad++
-				o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), ExitCode: exitNotFound})
+				o.failures = append(o.failures, render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), ExitCode: exitNotFound})
 				continue
 			}
 			if !seen[p] {
@@ -240,6 +252,12 @@ func (o *resolveOptions) gather(ctx context.Context, s *session) (*inspect.Facts
 				q.Parts = append(q.Parts, p)
 			}
 		}
+	}
+	for _, f := range o.failures {
+		if len(q.Parts) > 0 {
+			f.ExitCode = exitPartial
+		}
+		o.app.Streams.Fail(f)
 	}
 	facts, err := inspect.Gather(ctx, s.client, q)
 	return facts, bad, err
@@ -296,15 +314,21 @@ func (o *resolveOptions) foreignOf(all foreignOffsets) (map[offset.Partition]off
 	return nil, usagef("add --group with one of "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "%s has offsets of %d groups, not of %q", o.position, len(all), o.group)
 }
 
-func (o *resolveOptions) failTopic(ctx context.Context, s *session, name string, err error) {
+// topicFailure says why a topic cannot be shown, with the nearest names where it does not exist.
+func (s *session) topicFailure(ctx context.Context, name string, err error) render.Failure {
 	f := render.Failure{Err: fmt.Errorf("topic %q: %w", name, err), ExitCode: exitNotFound, Hint: rightsHint(err)}
+	if denied(err) {
+		f.ExitCode = exitDenied
+	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f.Err = fmt.Errorf("topic %q does not exist, or may not be described", name)
+		ctx, cancel := s.phase(ctx, "list the topics")
+		defer cancel()
 		if all, err := inspect.ReadTopics(ctx, s.client, nil); err == nil {
 			if near := offset.Near(name, inspect.VisibleNames(all)); len(near) > 0 {
 				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
 		}
 	}
-	o.app.Streams.Fail(f)
+	return f
 }

@@ -336,6 +336,14 @@ func (s *Snapshot) numbersOf(topic string, c Commits, d Description) []int32 {
 			}
 		}
 	}
+	for _, w := range s.Query.Wanted {
+		for _, n := range w.Partitions {
+			// What was asked for by number has a row, also where the topic has no such partition or may not be described.
+			if w.Topic == topic && !t.Has(n) {
+				ns, extra = append(ns, n), true
+			}
+		}
+	}
 	if extra {
 		slices.Sort(ns)
 		ns = slices.Compact(ns)
