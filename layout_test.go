@@ -63,7 +63,7 @@ func outside() map[string][]string {
 		"github.com/redis/go-redis":               {"migrate/store/redis"},
 		"modernc.org/sqlite":                      {"migrate/store/sqlite"},
 		"github.com/prometheus/":                  {"cmd", "internal/serve", "consume/..."},
-		"golang.org/x/term":                       {"internal/render", "cmd"},
+		"golang.org/x/term":                       {"internal/render", "internal/watch", "cmd"},
 		"github.com/rogpeppe/go-internal/testing": {},
 	}
 }
