@@ -199,7 +199,7 @@ type FlinkOptions struct {
 	Config map[string]string
 }
 
-func (o *FlinkOptions) config() map[string]string {
+func (o *FlinkOptions) config(dir string) map[string]string {
 	c := map[string]string{
 		"restart-strategy.type":           "none",
 		"rest.port":                       "0",
@@ -221,6 +221,9 @@ func (o *FlinkOptions) config() map[string]string {
 		c["execution.checkpointing.snapshot-compression"] = "true"
 	}
 	if o.InFiles {
+		// Without a directory checkpoints live in the job manager's memory, and savepoints inline all state then.
+		c["execution.checkpointing.storage"] = "filesystem"
+		c["execution.checkpointing.dir"] = "file:" + filepath.Join(dir, "checkpoints")
 		c["execution.checkpointing.data-inline-threshold"] = "0"
 	}
 	for k, v := range o.Config {
@@ -267,7 +270,7 @@ func (f *Flink) Run(t testing.TB, o FlinkOptions) *FlinkJob {
 	if o.Legacy {
 		args.Set("legacy", "true")
 	}
-	for k, v := range o.config() {
+	for k, v := range o.config(f.dir) {
 		args.Set("conf."+k, v)
 	}
 	if _, err := f.call("start", args); err != nil {
