@@ -1,0 +1,190 @@
+package migrate_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
+)
+
+func sampleExport() *migrate.Export {
+	b := &offset.Bounds{Start: 1, End: 1 << 60, LastStable: 5}
+	around := &migrate.Surroundings{EarliestUnread: t0,
+		At:     []migrate.Fingerprint{{Offset: 4, Time: t0, Key: migrate.Hash{1, 2}, Headers: migrate.Hash{9}, Twins: migrate.TwinsBefore, HeadersTell: true}},
+		Before: []migrate.Fingerprint{{Offset: 3, Value: migrate.Hash{0xff}, Aborted: true}}}
+	return &migrate.Export{
+		Header: migrate.Header{CreatedAt: t0, Version: "1.2", ClusterID: "c", Source: "groups", Fingerprints: true,
+			Topics: []migrate.Topic{{Name: "t", ID: "abc", Partitions: 4}, {Name: "u", Error: "denied"}}},
+		Groups: []migrate.Group{
+			{Name: `odd "name" \ ü <&>` + "\x01", Type: "consumer", State: "Stable", Members: 2, Live: true, Rows: []migrate.Row{
+				{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 1<<53 + 1, LeaderEpoch: offset.EpochOf(0), Metadata: "m\n"}, Bounds: b, Around: around},
+				{Partition: offset.Partition{Topic: "t", Partition: 1}, Bounds: b, Around: &migrate.Surroundings{AtEnd: true, AtStart: true, At: []migrate.Fingerprint{}, Before: []migrate.Fingerprint{}}},
+				{Partition: offset.Partition{Topic: "t", Partition: 2}, Marker: offset.MarkerEarliest},
+				{Partition: offset.Partition{Topic: "t", Partition: 3}, Gone: true, Committed: &offset.Committed{}},
+				{Partition: offset.Partition{Topic: "u"}, Error: "denied"},
+			}},
+			{Name: "empty", Error: "not authorised", Rows: []migrate.Row{}},
+		},
+		Incomplete: true,
+	}
+}
+
+func write(t testing.TB, x *migrate.Export) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := migrate.NewWriter(&b, x.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range x.Groups {
+		if err := w.Group(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(x.Incomplete); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestExportFile(t *testing.T) {
+	x := sampleExport()
+	data := write(t, x)
+	got, err := migrate.ReadExport("f", bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	for i := range x.Groups {
+		for j := range x.Groups[i].Rows {
+			x.Groups[i].Rows[j].Group = x.Groups[i].Name
+		}
+	}
+	if !reflect.DeepEqual(got, x) {
+		t.Errorf("read back:\n%+v\nwant:\n%+v\nfile:\n%s", got, x, data)
+	}
+	if bytes.Contains(data, []byte(":-1")) {
+		t.Errorf("a marker of Kafka's is in the file:\n%s", data)
+	}
+	// Wherever it is cut off, it is noticed.
+	for n := range data[:len(data)-1] {
+		if _, err := migrate.ReadExport("f", bytes.NewReader(data[:n])); err == nil {
+			t.Fatalf("the first %d of %d bytes were taken for a whole export", n, len(data))
+		}
+	}
+}
+
+func TestReadExportRefuses(t *testing.T) {
+	good := string(write(t, sampleExport()))
+	for name, c := range map[string]struct {
+		in    string
+		cause error
+	}{
+		"another kind": {strings.Replace(good, "koffset-export", "koffset-plan", 1), checkpointfile.ErrForeign},
+		"no kind":      {"{}\n" + good, checkpointfile.ErrForeign},
+		"text":         {"hello", checkpointfile.ErrForeign},
+		"newer":        {strings.Replace(good, `"schema_version":1`, `"schema_version":2`, 1), checkpointfile.ErrNewer},
+		"version 0":    {strings.Replace(good, `"schema_version":1`, `"schema_version":0`, 1), checkpointfile.ErrDamaged},
+		"a line gone":  {strings.Join(append(strings.SplitAfter(good, "\n")[:4], strings.SplitAfter(good, "\n")[5:]...), ""), checkpointfile.ErrDamaged},
+		"negative":     {strings.Replace(good, `"offset":9007199254740993`, `"offset":-1`, 1), checkpointfile.ErrDamaged},
+		"twice":        {strings.Replace(good, `"partition":1`, `"partition":0`, 1), checkpointfile.ErrDamaged},
+		"odd line":     {strings.Replace(good, `{"kind":"end"`, "{\"x\":1}\n{\"kind\":\"end\"", 1), checkpointfile.ErrDamaged},
+		"bad hash":     {strings.Replace(good, `"key":"01`, `"key":"zz`, 1), checkpointfile.ErrDamaged},
+	} {
+		_, err := migrate.ReadExport("f", strings.NewReader(c.in))
+		var fe *checkpointfile.FileError
+		if !errors.As(err, &fe) || !errors.Is(err, c.cause) {
+			t.Errorf("%s: %v, want %v", name, err, c.cause)
+		}
+	}
+}
+
+func FuzzReadExport(f *testing.F) {
+	f.Add(write(f, sampleExport()))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, err := migrate.ReadExport("f", bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		// What was read can be written and read again, and is the same.
+		again, err := migrate.ReadExport("f", bytes.NewReader(write(t, x)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%+v", again.Groups) == "" || len(again.Groups) != len(x.Groups) || len(again.Topics) != len(x.Topics) {
+			t.Fatalf("read again it is another: %+v, %+v", again, x)
+		}
+	})
+}
+
+// An export of the fixture: what is committed, what is not, and what is around.
+func TestReadGroups(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "x-")
+	kafkatest.CreateTopic(t, cl, "gone", 1)
+	kafkatest.Commit(t, cl, f.App, kafkatest.At("gone", 0, 0))
+	x := export(t, cl, f.App, f.App2)
+	if x.Incomplete || len(x.Groups) != 2 || len(x.Groups[1].Rows) != 3 {
+		t.Fatalf("got %+v", x)
+	}
+	rows := x.Groups[1].Rows
+	if c := rows[0].Committed; c == nil || c.Offset != 6 || c.Metadata != "ckpt=17" || c.LeaderEpoch != offset.EpochOf(0) {
+		t.Errorf("partition 0 is %+v", rows[0])
+	}
+	if rows[2].Committed != nil || rows[2].Bounds == nil || rows[2].Bounds.End != 10 {
+		t.Errorf("partition 2 has no commit, and the export says %+v", rows[2])
+	}
+	a := rows[0].Around
+	if len(a.At) != 4 || len(a.Before) != 2 || a.At[0].Offset != 6 || a.Before[0].Offset != 5 || a.Before[1].Offset != 4 ||
+		!a.At[0].Time.Equal(time.UnixMilli(kafkatest.F1Start+600)) || !a.EarliestUnread.Equal(a.At[0].Time) {
+		t.Errorf("around 6 of [4, 10] is %+v", a)
+	}
+	if topic, ok := x.Topic(f.Topic); !ok || topic.Partitions != 3 || len(topic.ID) != 22 {
+		t.Errorf("the topic is %+v", topic)
+	}
+}
+
+// Transactions leave holes and aborted records; a record that every mirror copies is always among those before.
+func TestSurroundingsOfTransactions(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	f := kafkatest.OpenF3(t, cl, "x-")
+	for p := range int64(12) {
+		kafkatest.Commit(t, cl, fmt.Sprint("g", p), kafkatest.At(f.Topic, 0, p))
+		a := export(t, cl, fmt.Sprint("g", p)).Groups[0].Rows[0].Around
+		data := []int64{0, 1, 2, 4, 5, 7, 8, 9, 10} // 3 and 6 are markers; 4 and 5 aborted; from 7 on open
+		var at, before []int64
+		for _, n := range data {
+			if n >= p && len(at) < 4 {
+				at = append(at, n)
+			}
+			if n < p {
+				before = append([]int64{n}, before...)
+			}
+		}
+		var gotAt, gotBefore []int64
+		plain := false
+		for _, x := range a.At {
+			gotAt = append(gotAt, x.Offset)
+		}
+		for _, x := range a.Before {
+			gotBefore = append(gotBefore, x.Offset)
+			plain = plain || !x.Aborted
+			if x.Aborted != (x.Offset == 4 || x.Offset == 5) {
+				t.Errorf("offset %d: aborted is %t", x.Offset, x.Aborted)
+			}
+		}
+		if !reflect.DeepEqual(gotAt, at) || !reflect.DeepEqual(gotBefore, before[:min(len(before), 4)]) || len(before) > 0 && !plain {
+			t.Errorf("around %d: at %v, before %v; want %v, %v", p, gotAt, gotBefore, at, before)
+		}
+		if a.AtEnd != (len(at) == 0) || a.AtStart != (len(before) == 0) {
+			t.Errorf("around %d: at end %t, at start %t", p, a.AtEnd, a.AtStart)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+//go:build realkafka
+
+package migrate_test
+
+// Two Apache Kafkas with a real MirrorMaker 2 between them.
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
+)
+
+var real = kafkatest.Shared{Options: kafkatest.Options{Properties: map[string]string{
+	// The cleaner looks every half second instead of every 15.
+	"log.cleaner.backoff.ms": "500", "log.cleaner.min.cleanable.ratio": "0.01",
+}}}
+
+func TestMain(m *testing.M) { os.Exit(real.Main(m)) }
+
+// readAll reads a partition whole, as a mirror that reads uncommitted records sees it.
+func readAll(t *testing.T, cl *kgo.Client, topic string) []*kgo.Record {
+	t.Helper()
+	end := kafkatest.Bounds(t, cl, topic)[0]
+	var out []*kgo.Record
+	c, err := kgo.NewClient(append(cl.Opts(), kgo.KeepControlRecords(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for next := end.Start; next < end.End; {
+		fs := c.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			next = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				out = append(out, r)
+			}
+		})
+	}
+	return out
+}
+
+// The case that other tools lose: a group that stands at 15 of 15 gets offset 1 from MirrorMaker, and 15 here. Deleted,
+// transactional, compacted and look-alike records, every position of each log.
+func TestMirrorMaker(t *testing.T) {
+	a, b := real.Kafka(t).Client(t), real.Second(t).Client(t)
+	topics := mirrorTopics(t, a)
+	groups := map[string]string{} // group to topic
+	for _, topic := range topics {
+		bounds := kafkatest.Bounds(t, a, topic)[0]
+		for p := bounds.Start; p <= bounds.End; p++ {
+			g := fmt.Sprintf("%s.%d", topic, p)
+			kafkatest.Commit(t, a, g, kafkatest.At(topic, 0, p))
+			groups[g] = topic
+		}
+	}
+	mm := kafkatest.StartMirror(t, kafkatest.MirrorProperties(real.Kafka(t), real.Second(t), map[string]string{
+		"topics": "mm\\..*", "groups": "mm\\..*", "offset.lag.max": "100", "sync.group.offsets.enabled": "false",
+	}))
+	source := map[string][]*kgo.Record{}
+	for _, topic := range topics {
+		source[topic] = readAll(t, a, topic)
+		kafkatest.Until(t, "all records of "+topic+" are copied", func() bool {
+			if err := mm.Err(); err != nil {
+				t.Fatal(err)
+			}
+			want := source[topic][len(source[topic])-1]
+			return topicThere(t, b, "src."+topic) && slices.ContainsFunc(readAll(t, b, "src."+topic), func(r *kgo.Record) bool { return string(r.Value) == string(want.Value) })
+		})
+	}
+	x := export(t, a, slices.Sorted(maps.Keys(groups))...)
+	q := migrate.Query{Header: x.Header, Mapping: migrate.Mapping{MM2Source: "src"}, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}
+	for _, g := range x.Groups {
+		if len(g.Rows) != 1 || g.Rows[0].Error != "" {
+			t.Fatalf("group %s was exported as %+v", g.Name, g)
+		}
+		q.Rows = append(q.Rows, g.Rows...)
+	}
+	res, err := migrate.TranslateAll(t.Context(), b, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := map[string]int{}
+	for _, i := range res.Items {
+		target := readAll(t, b, i.Target.Topic)
+		judgeMirror(t, i, source[i.Row.Topic], target)
+		if i.Outcome == migrate.Exact {
+			exact[i.Row.Topic]++
+		} else if i.Row.Topic != "mm.twins" {
+			t.Errorf("group %s: %s %d: %s %v", i.Group, i.Label(), i.Offset, i.Proof, i.Reasons)
+		}
+	}
+	t.Logf("exact positions: %v", exact)
+
+	plain := slices.IndexFunc(res.Items, func(i *migrate.Item) bool { return i.Group == "mm.plain.15" })
+	if i := res.Items[plain]; i.Offset != 15 || i.Outcome != migrate.Exact {
+		t.Errorf("a group at 15 of 15: %s to %d", i.Label(), i.Offset)
+	}
+	mirrorStrategy(t, a, b, q, source)
+
+	// The target has lost its oldest records: a position that was among them is the log start, and nothing is skipped.
+	kafkatest.DeleteRecords(t, b, "src.mm.plain", 0, 6)
+	if res, err = migrate.TranslateAll(t.Context(), b, q); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range res.Items {
+		if i.Row.Topic != "mm.plain" {
+			continue
+		}
+		judgeMirror(t, i, source["mm.plain"], readAll(t, b, "src.mm.plain"))
+		if want := max(6, i.Row.Committed.Offset); !i.Resolved() || i.Offset != want {
+			t.Errorf("with the target's first 6 records gone, %d is %s %d, want %d: %v", i.Row.Committed.Offset, i.Label(), i.Offset, want, i.Reasons)
+		}
+	}
+}
+
+// mirrorStrategy holds strategy mm2 to the same judge, with MirrorMaker's own topics as they come.
+func mirrorStrategy(t *testing.T, a, b *kgo.Client, q migrate.Query, source map[string][]*kgo.Record) {
+	t.Helper()
+	var m migrate.MM2
+	target := offset.Partition{Topic: "src.mm.plain"}
+	kafkatest.Until(t, "MirrorMaker has a checkpoint of mm.plain.15", func() bool {
+		m = migrate.MM2{}
+		if !topicThere(t, b, migrate.CheckpointsTopic("src")) {
+			return false
+		}
+		if err := m.ReadCheckpoints(t.Context(), b, migrate.CheckpointsTopic("src")); err != nil {
+			t.Fatal(err)
+		}
+		c := m.Checkpoint("mm.plain.15", target, 15)
+		return c != nil && c.Source == 15
+	})
+	t.Logf("MirrorMaker translates 15 of 15 to %d", m.Checkpoint("mm.plain.15", target, 15).Target)
+	if err := m.ReadSyncs(t.Context(), a, migrate.SyncsTopic("dst")); err != nil {
+		t.Fatal(err)
+	}
+	q.MM2, q.Rules.Strategies = &m, []migrate.Strategy{migrate.ByMM2}
+	res, err := migrate.TranslateAll(t.Context(), b, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved := 0
+	for _, i := range res.Items {
+		if i.Resolved() {
+			resolved++
+			judgeMirror(t, i, source[i.Row.Topic], readAll(t, b, i.Target.Topic))
+		}
+	}
+	if resolved == 0 {
+		t.Error("MirrorMaker's topics resolved nothing")
+	}
+	t.Logf("strategy mm2 resolved %d of %d positions", resolved, len(res.Items))
+}
+
+func topicThere(t *testing.T, cl *kgo.Client, topic string) bool {
+	t.Helper()
+	topics, err := inspect.ReadTopics(t.Context(), cl, []string{topic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topics[topic].Err == nil && len(topics[topic].Partitions) > 0 && topics[topic].Partitions[0].Err == nil
+}
+
+// mirrorTopics makes topics of one partition each with what goes wrong in practice.
+func mirrorTopics(t *testing.T, cl *kgo.Client) []string {
+	t.Helper()
+	start := time.Now().Add(-time.Hour).UnixMilli()
+	kafkatest.CreateTopic(t, cl, "mm.plain", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("mm.plain", 0, 15, start, 100)...)
+
+	kafkatest.CreateTopic(t, cl, "mm.trimmed", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("mm.trimmed", 0, 40, start, 100)...)
+	kafkatest.DeleteRecords(t, cl, "mm.trimmed", 0, 25)
+
+	kafkatest.CreateTopic(t, cl, "mm.equal", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("mm.equal", 0, 30, start, 0)...)
+
+	kafkatest.CreateTopic(t, cl, "mm.twins", 1)
+	twins := kafkatest.Records("mm.twins", 0, 20, start, 0)
+	for _, r := range twins[4:15] {
+		r.Value = []byte("the same")
+	}
+	kafkatest.Produce(t, cl, twins...)
+
+	kafkatest.CreateTopic(t, cl, "mm.tx", 1)
+	txn := kafkatest.NewTxn(t, cl, "mm.txn")
+	n := 0
+	for _, step := range []struct {
+		records int
+		commit  bool
+	}{{3, true}, {12, false}, {4, true}, {1, false}, {2, true}} {
+		txn.Begin()
+		var rs []*kgo.Record
+		for range step.records {
+			rs = append(rs, kafkatest.Record("mm.tx", 0, start+int64(n), fmt.Sprint("tx", n)))
+			n++
+		}
+		txn.Produce(rs...)
+		txn.End(step.commit)
+	}
+
+	kafkatest.CreateTopic(t, cl, "mm.compact", 1, "cleanup.policy", "compact", "segment.ms", "1000", "min.cleanable.dirty.ratio", "0.01", "max.compaction.lag.ms", "1000")
+	var rs []*kgo.Record
+	for i := range 30 {
+		r := kafkatest.Record("mm.compact", 0, start+int64(i)*10, fmt.Sprint("c", i))
+		r.Key = fmt.Appendf(nil, "k%d", i%7)
+		rs = append(rs, r)
+	}
+	kafkatest.Produce(t, cl, rs...)
+	last := 0
+	kafkatest.Until(t, "mm.compact is compacted", func() bool {
+		// The active segment is never compacted; a later record makes a new one.
+		r := kafkatest.Record("mm.compact", 0, time.Now().UnixMilli(), fmt.Sprint("roll", last))
+		r.Key = fmt.Appendf(nil, "roll%d", last)
+		last++
+		kafkatest.Produce(t, cl, r)
+		return len(readAll(t, cl, "mm.compact")) < 30
+	})
+	return []string{"mm.compact", "mm.equal", "mm.plain", "mm.trimmed", "mm.twins", "mm.tx"}
+}
+
+// judgeMirror holds a translated position to the records that are really there. Copies are known by their values.
+func judgeMirror(t *testing.T, i *migrate.Item, source, target []*kgo.Record) {
+	t.Helper()
+	if !i.Resolved() {
+		return
+	}
+	value := func(r *kgo.Record) string { return string(r.Key) + "=" + string(r.Value) }
+	unread, ahead := map[string]int{}, map[string]int{}
+	read := map[string]bool{}
+	onTarget := map[string]int{}
+	for _, r := range target {
+		onTarget[value(r)]++
+		if r.Offset >= i.Offset {
+			ahead[value(r)]++
+		}
+	}
+	for _, r := range source {
+		if r.Offset >= i.Row.Committed.Offset {
+			unread[value(r)]++
+		} else {
+			read[value(r)] = true
+		}
+	}
+	for v, n := range unread {
+		if want := min(n, onTarget[v]); ahead[v] < want {
+			t.Errorf("group %s at %d to %d (%s): %s is skipped: %d unread, %d ahead\n%s", i.Group, i.Row.Committed.Offset, i.Offset, i.Proof, v, n, ahead[v], dump(target))
+		}
+	}
+	again := int64(0)
+	for v, n := range ahead {
+		if read[v] && unread[v] == 0 {
+			again += int64(n)
+		}
+	}
+	if i.Outcome == migrate.Exact && again > 0 || again > i.Translation.Again && i.Outcome == migrate.Again {
+		t.Errorf("group %s at %d to %d (%s): %d records come again\n%s", i.Group, i.Row.Committed.Offset, i.Offset, i.Label(), again, dump(target))
+	}
+}
+
+func dump(rs []*kgo.Record) string {
+	var b strings.Builder
+	for _, r := range rs {
+		fmt.Fprintf(&b, "  %d %s %s=%s\n", r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), r.Key, r.Value)
+	}
+	return b.String()
+}
