@@ -3,6 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/koffset/koffset/consume/settings"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -34,6 +35,7 @@ func (a *App) inputs(cmd *cobra.Command) conn.Inputs {
 		Profile: g.profile, ProfileSet: f.Changed("profile"),
 		Config: g.config, ConfigSet: f.Changed("config"),
 		Environ: a.Environ, Dir: a.Dir, Home: a.Home, Version: a.Version,
+		IgnoreEnv: settings.EnvironmentNames(a.Environ),
 	}
 	for _, fl := range []struct{ flag, key, value string }{
 		{"timeout", "timeout", g.timeout}, {"tz", "tz", g.tz}, {"state-dir", "state_dir", g.stateDir},

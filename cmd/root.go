@@ -81,9 +81,9 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 // commands are all commands, in the order of the help.
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
-		newInspect(a), newResolve(a),
+		newInspect(a), newResolve(a), newWatch(a), newCheck(a), newServe(a),
 		newReset(a), newApply(a), newUndo(a), newDelete(a), newRepair(a),
-		newMigrate(a), newSplit(a), newCheckpoint(a),
+		newMigrate(a), newSplit(a), newCheckpoint(a), newConsume(a),
 		newProfile(a), newSandbox(a), newDemo(a), newCompletion(a), newVersion(a),
 	}
 }

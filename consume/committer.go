@@ -36,7 +36,7 @@ func (c *Config) committer() (who Committer, why string) {
 }
 
 // commitNotices say who commits, and what is ignored.
-func (c *Config) commitNotices(p *Plan) []Notice {
+func (c *Config) commitNotices(p *Plan, f planFacts) []Notice {
 	var out []Notice
 	if c.Checkpoints.Interval > 0 && c.Commit.Auto {
 		out = append(out, warnf("turn checkpoints off to commit by interval, or leave enable.auto.commit out",
@@ -47,6 +47,10 @@ func (c *Config) commitNotices(p *Plan) []Notice {
 		out = append(out, infof("nothing is committed: %s", p.CommitterWhy))
 	default:
 		out = append(out, infof("offsets are committed to group %s: %s", p.Group, p.CommitterWhy))
+	}
+	if n := len(f.members); n > 0 && p.Committer != CommitsNever {
+		out = append(out, warnf("use a group.id of its own, or --join to share the topic with them",
+			"group %s has %d members (%s …): while they are there the broker refuses commits of this run", p.Group, n, f.members[0].Where()))
 	}
 	if c.Checkpoints.Interval > 0 && c.Checkpoints.Dir == "" {
 		out = append(out, infof("checkpoints are kept in memory: they decide commits, and nothing survives this process"))

@@ -37,6 +37,9 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 			f.nearGroups = nearGroups(ctx, c)
 		}
 	}
+	if who, _ := c.committer(); who != CommitsNever && c.Join == nil {
+		f.members = groupMembers(ctx, c)
+	}
 	log := inspect.ReadBounds(ctx, c.Client, parts)
 	sizes := readSizes(ctx, c.Client, parts)
 	for topic, ns := range parts {
@@ -162,6 +165,15 @@ func nearGroups(ctx context.Context, c *Config) []string {
 		names = append(names, g.Name)
 	}
 	return offset.Near(c.Group, names)
+}
+
+// groupMembers are the members that the group has now: only they may commit.
+func groupMembers(ctx context.Context, c *Config) []inspect.Member {
+	found, err := inspect.DescribeNamed(ctx, c.Client, []string{c.Group})
+	if err != nil {
+		return nil // without the right to describe it, the first commit tells
+	}
+	return found[c.Group].Members
 }
 
 func didYouMean(near []string) string {

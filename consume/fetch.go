@@ -5,6 +5,7 @@ package consume
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -99,7 +100,7 @@ func leadersOf(ctx context.Context, cl *kgo.Client, at map[offset.Partition]int6
 
 func peekNode(ctx context.Context, cl *kgo.Client, node int32, iso offset.Isolation, parts []offset.Partition, at map[offset.Partition]int64, maxBytes int32) map[offset.Partition]peeked {
 	req := kmsg.NewPtrFetchRequest()
-	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = -1, 0, 1, max(maxBytes, 1<<20), -1
+	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = -1, 0, 1, int32(min(int64(len(parts))*int64(maxBytes), 50<<20)), -1
 	kiso := kgo.ReadUncommitted()
 	if iso == offset.ReadCommitted {
 		req.IsolationLevel = 1
@@ -164,7 +165,19 @@ func firstTimes(ctx context.Context, cl *kgo.Client, iso offset.Isolation, rows 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	found := peek(ctx, cl, iso, at, 1)
+	// A broker gives at least one batch of the first partition of a request only, so the others need room for theirs.
+	found := map[offset.Partition]peeked{}
+	chunk := map[offset.Partition]int64{}
+	ask := func() {
+		maps.Copy(found, peek(ctx, cl, iso, chunk, 256<<10))
+		clear(chunk)
+	}
+	for p, n := range at {
+		if chunk[p] = n; len(chunk) == 100 {
+			ask()
+		}
+	}
+	ask()
 	for i := range rows {
 		for _, r := range found[rows[i].Partition].records {
 			if !r.Attrs.IsControl() && r.Offset >= rows[i].Start {

@@ -119,6 +119,7 @@ type planFacts struct {
 	// groupCommits is how many offsets the group has stored anywhere.
 	groupCommits int
 	nearGroups   []string
+	members      []inspect.Member
 }
 
 type partFacts struct {
@@ -155,7 +156,7 @@ func makePlan(c *Config, f planFacts, from *restored) (*Plan, error) {
 	if err := p.guard(c); err != nil {
 		return nil, err
 	}
-	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p), c.restoreNotices(p, from))
+	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p, f), c.restoreNotices(p, from))
 	return p, nil
 }
 

@@ -146,6 +146,17 @@ func (s *Set) Environment(environ []string) (taken []string, err error) {
 	return taken, nil
 }
 
+// EnvironmentNames are the variables that belong to consume, whether they are known or not.
+func EnvironmentNames(environ []string) []string {
+	var out []string
+	for _, e := range environ {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, envPrefix) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 const envPrefix = "KOFFSET_CONSUME_"
 
 func envName(key string) string {

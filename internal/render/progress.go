@@ -21,6 +21,7 @@ type Progress struct {
 	s           *Streams
 	what        string
 	done, total atomic.Int64
+	text        atomic.Pointer[string] // instead of counts
 	stop        chan struct{}
 	stopped     sync.WaitGroup
 	once        sync.Once
@@ -58,6 +59,12 @@ func (p *Progress) Set(done, total int64) {
 // Add counts n more as done.
 func (p *Progress) Add(n int64) { p.done.Add(n) }
 
+// Say replaces the counts by a text, such as a rate and a time to the end.
+func (p *Progress) Say(text string) {
+	text = Clean(text)
+	p.text.Store(&text)
+}
+
 // Stop ends it and wipes the line. It may be called more than once.
 func (p *Progress) Stop() {
 	p.once.Do(func() { close(p.stop) })
@@ -70,7 +77,9 @@ func (p *Progress) Stop() {
 func (p *Progress) draw() {
 	line := p.what
 	done, total := p.done.Load(), p.total.Load()
-	switch {
+	switch text := p.text.Load(); {
+	case text != nil:
+		line += " " + *text
 	case total > 0:
 		line += " " + Count(done) + " / " + Count(total)
 	case done > 0:

@@ -1,0 +1,323 @@
+package settings_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/settings"
+	"github.com/koffset/koffset/offset"
+)
+
+// section parses the consume: section of a configuration file.
+func section(t *testing.T, text string) *yaml.Node {
+	t.Helper()
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+type input struct {
+	yaml, job, flink, flinkName string
+	env                         []string
+	flags                       map[string]string // key to value
+	topics                      []string
+}
+
+func build(t *testing.T, in input) (*settings.Resolved, settings.Run, error) {
+	t.Helper()
+	s := settings.New()
+	if err := s.Section(section(t, in.yaml), "/etc/config.yaml", in.job); err != nil {
+		return nil, settings.Run{}, err
+	}
+	if _, err := s.Environment(in.env); err != nil {
+		return nil, settings.Run{}, err
+	}
+	if in.flink != "" {
+		name := in.flinkName
+		if name == "" {
+			name = "config.yaml"
+		}
+		if err := s.FlinkConf(name, []byte(in.flink)); err != nil {
+			return nil, settings.Run{}, err
+		}
+	}
+	for k, v := range in.flags {
+		if err := s.Flag("--"+k, k, v); err != nil {
+			return nil, settings.Run{}, err
+		}
+	}
+	r, err := s.Resolve()
+	if err != nil {
+		return nil, settings.Run{}, err
+	}
+	var scope settings.Scope
+	for _, name := range in.topics {
+		scope.Topics = append(scope.Topics, offset.TopicSpec{Topic: name})
+	}
+	run, err := r.Build(scope, offset.Clock{Now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)})
+	return r, run, err
+}
+
+func said(r *settings.Resolved, run settings.Run) string {
+	var b strings.Builder
+	for _, w := range append(r.Warnings, run.Notes...) {
+		fmt.Fprintf(&b, "%s (%s)\n", w, w.Hint)
+	}
+	return b.String()
+}
+
+func TestFlinkKeys(t *testing.T) {
+	r, run, err := build(t, input{job: "nightly", yaml: `
+defaults:
+  execution.checkpointing.interval: 1 min
+jobs:
+  nightly:
+    topic: [orders, payments]
+    properties:
+      group.id: nightly
+      auto.offset.reset: earliest
+      isolation.level: read_uncommitted
+      enable.auto.commit: true
+    scan.startup:
+      mode: timestamp
+      timestamp-millis: 1672502400000
+    scan.topic-partition-discovery.interval: 30s
+    execution:
+      checkpointing:
+        mode: AT_LEAST_ONCE
+        timeout: 90 s
+        min-pause: "500"
+        max-concurrent-checkpoints: 2
+        tolerable-failed-checkpoints: 3
+        externalized-checkpoint-retention: delete_on_cancellation
+        num-retained: 5
+        dir: file:///var/ck
+    properties.value.deserializer: org.apache.kafka.common.serialization.LongDeserializer
+    rate: 50/s
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run.Config
+	k := c.Checkpoints
+	if len(c.Topics) != 2 || c.Group != "nightly" || !c.ReadUncommitted || !c.Commit.Auto || c.Policies.Reset != consume.ResetEarliest {
+		t.Errorf("%+v", c)
+	}
+	if c.Start.Mode() != consume.ModeTimestamp || offset.FormatTime(c.Start.Position.At.Time) != "2022-12-31T16:00:00Z" {
+		t.Errorf("start %s", c.Start)
+	}
+	want := consume.Checkpoints{Interval: time.Minute, Timeout: 90 * time.Second, MinPause: 500 * time.Millisecond, MaxConcurrent: 2, Tolerable: 3, Retained: 5,
+		AtLeastOnce: true, Dir: "file:///var/ck", Job: "nightly", Retention: consume.DeleteOnCancellation}
+	if k != want {
+		t.Errorf("checkpoints\n got %+v\nwant %+v", k, want)
+	}
+	if c.Discovery != 30*time.Second || c.Rate.Records != 50 {
+		t.Errorf("discovery %s, rate %v", c.Discovery, c.Rate)
+	}
+	if got := r.Get(settings.ChkInterval).Source.String(); got != "defaults (config.yaml:3)" {
+		t.Errorf("source %q", got)
+	}
+	if got := r.Get(settings.StartupMode).Source.String(); got != "job (config.yaml:13)" {
+		t.Errorf("source %q", got)
+	}
+}
+
+// Old spellings mean the same as today's, and warn with it.
+func TestOldSpellings(t *testing.T) {
+	for old, today := range map[string]string{
+		"startup-mode": settings.StartupMode, "flink.consumer.startup-mode": settings.StartupMode, "connector.startup-mode": settings.StartupMode,
+		"state.checkpoints.dir": settings.ChkDir, "state.backend.fs.checkpointdir": settings.ChkDir, "state.checkpoints.num-retained": settings.ChkRetained,
+		"execution.savepoint.path": settings.Restore, "auto.commit.enable": settings.AutoCommit, "connector.topic": settings.Topic,
+		"connector.properties.group.id": settings.GroupID,
+	} {
+		value := map[string]string{settings.StartupMode: "earliest-offset", settings.ChkRetained: "3", settings.AutoCommit: "true"}[today]
+		if value == "" {
+			value = "x"
+		}
+		s := settings.New()
+		if err := s.Section(section(t, "defaults:\n  "+old+": "+value+"\n"), "c.yaml", ""); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Get(today); got.Text != value || got.As != old {
+			t.Errorf("%s: %+v", old, got)
+		}
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].String(), today) {
+			t.Errorf("%s: warnings %v", old, r.Warnings)
+		}
+	}
+	_, run, err := build(t, input{topics: []string{"a"}, yaml: `
+defaults:
+  connector.startup-mode: specific-offsets
+  connector.specific-offsets.0.partition: 0
+  connector.specific-offsets.0.offset: 42
+  connector.specific-offsets.1.partition: 1
+  connector.specific-offsets.1.offset: 300
+`})
+	if err != nil || run.Config.Start.Position.Map[offset.Partition{Topic: "a", Partition: 1}].N != 300 {
+		t.Errorf("%v %+v", err, run.Config.Start.Position)
+	}
+	// The prefix of other connectors means nothing; Kafka's names without properties. are the same keys.
+	_, run, err = build(t, input{topics: []string{"a"}, yaml: "defaults:\n  flink.connector.kafka.scan.startup.mode: latest-offset\n  group.id: g\n"})
+	if err != nil || run.Config.Start.Mode() != consume.ModeLatest || run.Config.Group != "g" {
+		t.Errorf("%v %+v", err, run.Config)
+	}
+}
+
+func TestLayers(t *testing.T) {
+	in := input{topics: []string{"a"}, job: "j", yaml: "defaults:\n  rate: 1/s\n  format: d\n  max_skip: 1\n  scan.startup.mode: latest-offset\njobs:\n  j:\n    rate: 2/s\n    format: j\n",
+		env: []string{"KOFFSET_CONSUME_RATE=3/s", "KOFFSET_CONSUME_MAX_SKIP=3", "OTHER=1"}, flink: "execution:\n  checkpointing:\n    interval: 10s\nparallelism:\n  default: 4\n",
+		flags: map[string]string{settings.Rate: "4/s"}}
+	r, run, err := build(t, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Config.Rate.Records != 4 || r.Get(settings.Format).Text != "j" || *run.Config.Policies.MaxSkip != 3 || run.Config.Checkpoints.Interval != 10*time.Second {
+		t.Errorf("%+v", run.Config)
+	}
+	if len(r.Unused) != 1 || r.Unused[0].Key != "parallelism.default" {
+		t.Errorf("unused %v", r.Unused)
+	}
+	if !strings.Contains(said(r, run), "where to start comes from defaults (config.yaml:5) alone") {
+		t.Errorf("a start of the defaults alone is not said: %s", said(r, run))
+	}
+	// What is closer decides where to start, and the other way to say it is gone.
+	in.flags[settings.From] = "earliest"
+	if _, run, err = build(t, in); err != nil || run.Config.Start.Mode() != consume.ModeEarliest {
+		t.Errorf("%v, start %s", err, run.Config.Start)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   input
+		says string
+	}{
+		"old and new":          {input{yaml: "defaults:\n  state.checkpoints.dir: /a\n  execution.checkpointing.dir: /b\n"}, "both are one setting"},
+		"word and mode":        {input{topics: []string{"a"}, flags: map[string]string{settings.From: "earliest", settings.StartupMode: "latest-offset"}}, "both say it"},
+		"two jobs, one group":  {input{yaml: "jobs:\n  a: {group.id: g}\n  b: {properties.group.id: g}\n"}, "jobs a and b have one group.id, g"},
+		"unknown job":          {input{job: "nightli", yaml: "jobs:\n  nightly: {group.id: g}\n"}, `there is no job "nightli"`},
+		"mode without millis":  {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "timestamp"}}, "needs its instant"},
+		"mode without offsets": {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "specific-offsets"}}, "needs its offsets"},
+		"several topics":       {input{topics: []string{"a", "b"}, flags: map[string]string{settings.StartupMode: "specific-offsets", settings.StartupOffsets: "partition:0,offset:1"}}, "does not say which topic"},
+		"a typing error":       {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "earliest"}}, "not one of the five"},
+		"no unit":              {input{topics: []string{"a"}, flags: map[string]string{settings.ChkInterval: "1000"}}, "has no unit"},
+		"topic pattern":        {input{yaml: "defaults:\n  topic-pattern: a.*\n"}, "not supported"},
+		"memory and a dir":     {input{topics: []string{"a"}, yaml: "defaults:\n  state.backend: jobmanager\n  state.checkpoints.dir: /x\n"}, "in memory"},
+		"by_duration":          {input{topics: []string{"a"}, yaml: "defaults:\n  auto.offset.reset: by_duration:PT1H\n"}, "not supported"},
+		"written twice":        {input{yaml: "defaults:\n  rate: 1/s\n  rate: 1/s\n"}, "written twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := build(t, c.in)
+			var e *settings.Error
+			if !errors.As(err, &e) || e.ExitCode() != 2 || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+	if _, _, err := build(t, input{yaml: "jobs:\n  a: {group.id: g, share_group: true}\n  b: {group.id: g, share_group: true}\n"}); err != nil {
+		t.Errorf("shared on purpose: %v", err)
+	}
+}
+
+// Nothing is ignored silently.
+func TestNothingIsSilent(t *testing.T) {
+	for text, says := range map[string]string{
+		"zookeeper.connect: zk:2181":             "has no effect: Kafka's consumers have not used ZooKeeper",
+		"offsets.storage: kafka":                 "has no effect",
+		"properties.bootstrap.servers: k:9092":   "the connection comes from",
+		"properties.security.protocol: SSL":      "belong into a profile",
+		"scan.startup.modee: x":                  "did you mean scan.startup.mode?",
+		"scan.startup.timestamp-millis: 1":       "has no effect",
+		"execution.checkpointing.timeout: 1 min": "checkpoints are off",
+		"properties.group.instance.id: x":        "joins no group",
+		"state.backend.type: rocksdb":            "keeps positions and no other state",
+		"properties.key.deserializer: my.Own":    "is not known",
+		"ramp: 1m":                               "there is no rate",
+	} {
+		r, run, err := build(t, input{topics: []string{"a"}, yaml: "defaults:\n  " + text + "\n"})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if !strings.Contains(said(r, run), says) || !strings.Contains(said(r, run), "config.yaml:2") {
+			t.Errorf("%s: said %q, want %q with its place", text, said(r, run), says)
+		}
+	}
+	r, run, err := build(t, input{topics: []string{"a"}, env: []string{"KOFFSET_CONSUME_RATEE=1/s"}})
+	if err != nil || !strings.Contains(said(r, run), "did you mean KOFFSET_CONSUME_RATE?") {
+		t.Errorf("%v: %s", err, said(r, run))
+	}
+}
+
+func TestFlinkConf(t *testing.T) {
+	flat := "# Flink\njobmanager.rpc.address: localhost\nexecution.checkpointing.interval: 3min   # comment\nstate.backend: hashmap\nstate.checkpoints.dir: file:///ck\nbroken line\n"
+	r, run, err := build(t, input{topics: []string{"a"}, flink: flat, flinkName: "conf/flink-conf.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Config.Checkpoints.Interval != 3*time.Minute || run.Config.Checkpoints.Dir != "file:///ck" {
+		t.Errorf("%+v", run.Config.Checkpoints)
+	}
+	if len(r.Unused) != 1 || !strings.Contains(said(r, run), "flink-conf.yaml:6") {
+		t.Errorf("unused %v, said %s", r.Unused, said(r, run))
+	}
+}
+
+func TestRates(t *testing.T) {
+	for in, want := range map[string]consume.Rate{"50/s": {Records: 50}, "120/m": {Records: 2}, "10MiB/s": {Bytes: 10 << 20}, "5/s,1k/s": {Records: 5, Bytes: 1024}} {
+		if got, ok := settings.ParseRate(in); !ok || got != want {
+			t.Errorf("%s: %v %v", in, got, ok)
+		}
+	}
+	for _, bad := range []string{"50", "0/s", "-1/s", "/s", "5/s,6/s", "x/s", "5/fortnight"} {
+		if got, ok := settings.ParseRate(bad); ok {
+			t.Errorf("%s was read as %v", bad, got)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	r, run, err := build(t, input{topics: []string{"a"}, flags: map[string]string{settings.GroupID: "console-consumer-1234", settings.ChkInterval: "10s", settings.AutoCommit: "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]settings.Row{}
+	for _, row := range r.Explain(run) {
+		rows[row.Key] = row
+	}
+	for key, means := range map[string]string{settings.AutoCommit: "ignored: checkpoints are on", settings.ChkDir: "nothing survives the process",
+		settings.StartupMode: "nobody chose: group-offsets", settings.OffsetReset: "Flink: none", settings.Rate: "as fast as"} {
+		if !strings.Contains(rows[key].Meaning, means) {
+			t.Errorf("%s means %q, want %q", key, rows[key].Meaning, means)
+		}
+	}
+	if rows[settings.ChkTimeout].Source != "default" || rows[settings.ChkInterval].Source != "flag --"+settings.ChkInterval {
+		t.Errorf("sources %q, %q", rows[settings.ChkTimeout].Source, rows[settings.ChkInterval].Source)
+	}
+	bad := map[string]bool{}
+	for _, c := range r.Checks(run) {
+		if !c.OK {
+			bad[c.Name] = true
+		}
+	}
+	for _, name := range []string{"stable group.id", "one committer", "checkpoints", "start chosen", "fallback chosen"} {
+		if !bad[name] {
+			t.Errorf("%s holds, though it does not", name)
+		}
+	}
+}
