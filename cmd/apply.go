@@ -108,5 +108,9 @@ func (o *applyOptions) run(ctx context.Context, s *session, p *reset.Plan) error
 	if len(hard) > 0 {
 		return w.notApplied(ctx2, &reset.DriftError{Drifts: hard})
 	}
+	// Shown as it would be applied now: a row that stands right already says so. The digest stays the reviewed plan's.
+	now := *p
+	now.Changes = checked.Rows
+	w.built.Plan = &now
 	return w.run(ctx)
 }

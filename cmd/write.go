@@ -97,7 +97,6 @@ type write struct {
 	wide bool
 
 	impacts map[reset.Key]reset.Impact
-	failed  int // groups left out before anything was sent
 }
 
 // run shows the plan, and executes it where --execute says so.

@@ -258,7 +258,11 @@ func (a *applier) deleteOffsets(ctx context.Context, node int32, group string, r
 		if !ok {
 			return errLeftOut
 		}
-		return kerr.ErrorForCode(code)
+		err := kerr.ErrorForCode(code)
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			err = fmt.Errorf("a broker deletes no commit of a topic or partition that it does not know; it drops them by itself (%w)", err)
+		}
+		return err
 	})
 }
 
