@@ -1,17 +1,13 @@
 package cmd
 
-// What stands between a plan and its execution: members, guard rails, the question, the audit log.
+// What stands between a plan and its execution: members, guard rails, the question.
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
@@ -152,8 +148,10 @@ func (w *write) evictMembers(ctx context.Context) error {
 
 // refused ends a plan with rows that have no target.
 func (w *write) refused(sum reset.Summary) error {
-	const shown = 5
-	var errs []error
+	// Partitions of a topic with the same reason are one line: a topic of a hundred partitions would bury the others.
+	type reason struct{ group, topic, text string }
+	var order []reason
+	parts := map[reason][]int32{}
 	hint := ""
 	for _, c := range w.built.Plan.Changes {
 		if c.Error == "" {
@@ -162,11 +160,20 @@ func (w *write) refused(sum reset.Summary) error {
 		if hint == "" {
 			hint = c.Hint
 		}
-		if len(errs) < shown {
-			errs = append(errs, fmt.Errorf("%s %s: %s: %s", w.built.Plan.Verb, c.Group, c.Partition, c.Error))
+		k := reason{c.Group, c.Topic, c.Error}
+		if parts[k] == nil {
+			order = append(order, k)
 		}
+		parts[k] = append(parts[k], c.Partition.Partition)
 	}
-	if n := sum.Refused - len(errs); n > 0 {
+	const shown = 5
+	var errs []error
+	said := 0
+	for _, k := range order[:min(shown, len(order))] {
+		errs = append(errs, fmt.Errorf("%s %s: %s:%s: %s", w.built.Plan.Verb, k.group, k.topic, offset.FormatPartitionSet(parts[k]), k.text))
+		said += len(parts[k])
+	}
+	if n := sum.Refused - said; n > 0 {
 		errs = append(errs, fmt.Errorf("and %s more, all in the rows", render.Count(n)))
 	}
 	if hint != "" {
@@ -274,60 +281,6 @@ func (w *write) failGroup(ctx context.Context, g *reset.GroupError) {
 	w.app.Streams.Fail(f)
 }
 
-// codeOf is the status of groups that were all left out: the one they have in common, or 1.
-func (w *write) codeOf(failed []*reset.GroupError) int {
-	code := -1
-	for _, g := range failed {
-		var missing *reset.NotFoundError
-		var drift *reset.DriftError
-		one := exitFailed
-		switch {
-		case errors.As(g.Err, &missing), errors.Is(g.Err, reset.ErrNothingInScope):
-			one = exitNotFound
-		case denied(g.Err):
-			one = exitDenied
-		case errors.As(g.Err, &drift), errors.Is(g.Err, reset.ErrBecameActive):
-			one = exitRefused
-		default:
-			one, _ = classify(g.Err)
-		}
-		if code >= 0 && code != one {
-			return exitFailed
-		}
-		code = one
-	}
-	return code
-}
-
-// rowsCode is the status where every row that was sent failed.
-func rowsCode(res *reset.Result) int {
-	code := -1
-	for _, r := range res.Rows {
-		if r.Err == nil || good(r.Outcome) {
-			continue
-		}
-		one := exitFailed
-		switch {
-		case errors.Is(r.Err, reset.ErrBecameActive):
-			one = exitRefused
-		case denied(r.Err):
-			one = exitDenied
-		case errors.Is(r.Err, kerr.UnknownTopicOrPartition), errors.Is(r.Err, kerr.GroupIDNotFound):
-			one = exitNotFound
-		default:
-			one, _ = classify(r.Err)
-		}
-		if code >= 0 && code != one {
-			return exitFailed
-		}
-		code = one
-	}
-	if code < 0 {
-		return exitFailed
-	}
-	return code
-}
-
 // writePlan saves the plan where --plan-out says so.
 func (w *write) writePlan() error {
 	if w.flags.planOut == "" {
@@ -350,70 +303,4 @@ func (a *App) path(name string) string {
 		return name
 	}
 	return filepath.Join(a.Dir, name)
-}
-
-func (w *write) auditFiles() []string {
-	g := w.s.settings.Guards(w.s.cluster.ID)
-	var out []string
-	for _, l := range g.AuditLogs {
-		out = append(out, l.Path)
-	}
-	if len(out) > 0 {
-		return out
-	}
-	return []string{checkpointfile.AuditFile(w.s.settings.StateDir)}
-}
-
-// auditReady refuses to change anything that could not be written down.
-func (w *write) auditReady() error {
-	if w.s.settings.StateDir == "" {
-		return faultf(exitRefused, "name a folder with --state-dir; nothing was changed", "there is no place for the undo journal")
-	}
-	for _, path := range w.auditFiles() {
-		err := os.MkdirAll(filepath.Dir(path), 0o700)
-		if err == nil {
-			var f *os.File
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
-				err = f.Close()
-			}
-		}
-		if err != nil {
-			return faultf(exitRefused, "choose another folder with --state-dir, or another audit_log; nothing was changed", "the audit log cannot be written: %w", err)
-		}
-	}
-	return nil
-}
-
-// audit appends a line to the audit logs. Failing to do so after the fact is said, and changes nothing about what was done.
-func (w *write) audit(res *reset.Result, outcome string, err error) {
-	p := w.built.Plan
-	a := checkpointfile.Audit{Time: w.app.Now(), User: w.app.userName(), Host: hostName(), Version: w.app.Version, Command: w.app.commandLine(),
-		Verb: p.Verb, ClusterID: w.s.cluster.ID, Profile: w.s.settings.Profile, Groups: w.groupNames(), PlanDigest: p.Digest, Outcome: outcome}
-	if res != nil {
-		a.UndoID, a.Changed, a.Unknown = res.UndoID, res.Count(reset.OutcomeChanged), res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified)
-		a.Failed = res.Bad() - a.Unknown
-	}
-	if err != nil {
-		a.Error = err.Error()
-	}
-	if w.s.settings.StateDir == "" && len(w.s.settings.Guards(w.s.cluster.ID).AuditLogs) == 0 {
-		return
-	}
-	for _, path := range w.auditFiles() {
-		if err := checkpointfile.AppendAudit(path, a); err != nil {
-			w.app.Streams.Warn("%v", err)
-		}
-	}
-}
-
-func auditWord(code int, res *reset.Result) string {
-	switch {
-	case code == exitDone:
-		return "done"
-	case slices.Contains([]int{exitPartial}, code) && res.Count(reset.OutcomeChanged) > 0:
-		return "partial"
-	case res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0:
-		return "unknown"
-	}
-	return "failed"
 }

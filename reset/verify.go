@@ -1,0 +1,136 @@
+package reset
+
+// Reading back what was written, and watching whether it stays.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/koffset/koffset/checkpointfile"
+)
+
+// verify reads back every row that was sent, also those whose request had no answer. It goes on for a while after the
+// context has ended: what became of a commit that was sent must not stay unknown for want of a moment.
+func (a *applier) verify(ctx context.Context) {
+	ctx, cancel := a.grace(ctx)
+	defer cancel()
+	ctx, stop := a.o.Phase(ctx, "read the offsets back")
+	defer stop()
+	if len(a.rowsWith(OutcomeUnknown)) > 0 {
+		// A broker that let a commit time out is not waited for once more as long as that.
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, a.o.Grace)
+		defer end()
+	}
+	sent := a.rowsWith(OutcomeUnverified, OutcomeUnknown)
+	stored, errs := a.readBack(ctx, sent)
+	var good []int
+	for _, i := range sent {
+		row := &a.res.Rows[i]
+		if err := errs[row.Group]; err != nil {
+			why := fmt.Errorf("not read back: %w", err)
+			if row.Outcome == OutcomeUnknown {
+				why = errors.Join(row.Err, why)
+			}
+			a.set(row.Outcome, why, i)
+			continue
+		}
+		row.Now, row.Read = stored[row.Key()], true
+		switch {
+		case arrived(row.Change, row.Now):
+			good = append(good, i)
+		case row.Outcome == OutcomeUnverified:
+			a.set(OutcomeDiffers, fmt.Errorf("the broker said yes, and %s is stored", show(row.Now)), i)
+		case errors.As(row.Err, new(*doubtfulError)):
+			a.set(OutcomeFailed, row.Err, i)
+		default:
+			// No answer came: the request may still arrive.
+			a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
+		}
+	}
+	a.set(OutcomeChanged, nil, good...)
+}
+
+// arrived says that what is stored is what the row wanted. The epoch is not compared: brokers before 2.1 keep none.
+func arrived(c Change, now *Commit) bool {
+	if c.Action == checkpointfile.ActionDelete {
+		return now == nil
+	}
+	return now != nil && now.Offset == c.To.Offset && now.Metadata == c.To.Metadata
+}
+
+// settle watches for a while whether somebody overwrites what was written: an application that assigns its partitions
+// itself has no members that could be seen.
+func (a *applier) settle(ctx context.Context) {
+	rows := a.rowsWith(OutcomeChanged)
+	if a.o.Settle <= 0 || len(rows) == 0 {
+		return
+	}
+	if a.o.Settling != nil {
+		a.o.Settling()
+	}
+	over := time.NewTimer(a.o.Settle)
+	defer over.Stop()
+	tick := time.NewTicker(max(min(a.o.Settle/4, time.Second), 50*time.Millisecond))
+	defer tick.Stop()
+	for {
+		last := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-over.C:
+			last = true
+		case <-tick.C:
+		}
+		rows = a.watch(ctx, rows)
+		if last || len(rows) == 0 {
+			return
+		}
+	}
+}
+
+// watch reads the rows once more and returns those that still stand.
+func (a *applier) watch(ctx context.Context, rows []int) []int {
+	ctx, cancel := a.o.Phase(ctx, "watch the offsets")
+	defer cancel()
+	stored, errs := a.readBack(ctx, rows)
+	var still []int
+	for _, i := range rows {
+		row := &a.res.Rows[i]
+		if errs[row.Group] != nil {
+			still = append(still, i)
+			continue
+		}
+		now := stored[row.Key()]
+		if arrived(row.Change, now) {
+			still = append(still, i)
+			continue
+		}
+		row.Now = now
+		a.set(OutcomeOverwritten, fmt.Errorf("overwritten: %s -> %s", show(row.To), show(now)), i)
+	}
+	return still
+}
+
+func (a *applier) rowsWith(outcomes ...Outcome) []int {
+	var out []int
+	for i, r := range a.res.Rows {
+		if slices.Contains(outcomes, r.Outcome) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// grace is a context that outlives ctx by Options.Grace.
+func (a *applier) grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(a.o.Grace, func() { cancel(context.Cause(ctx)) })
+		context.AfterFunc(out, func() { t.Stop() })
+	})
+	return out, func() { stop(); cancel(nil) }
+}
