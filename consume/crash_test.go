@@ -1,0 +1,220 @@
+package consume_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/sink"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/offset"
+)
+
+const (
+	crashPartitions = 3
+	crashRecords    = 30_000 // a partition
+)
+
+// TestCrashChild is the process that is killed; it does nothing unless TestCrash starts it.
+func TestCrashChild(t *testing.T) {
+	addr, kind := os.Getenv("KOFFSET_CRASH_ADDR"), os.Getenv("KOFFSET_CRASH_SINK")
+	if addr == "" {
+		return
+	}
+	dir := os.Getenv("KOFFSET_CRASH_DIR")
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DisableClientMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	enc, err := sink.ParseFormat(`%p %o %v\n`, sink.Forms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out consume.Sink = sink.NewWriter("stdout", os.Stdout, enc)
+	if kind == "files" {
+		// Small files, so that kills fall between the steps of closing one.
+		if out, err = sink.NewFiles(filepath.Join(dir, "out"), enc, sink.FilesOptions{RollBytes: 4 << 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rate, _ := strconv.ParseFloat(os.Getenv("KOFFSET_CRASH_RATE"), 64)
+	_, err = consume.Run(context.Background(), consume.Config{Client: cl, Topics: topics("crash"), Group: "crash-" + kind, Sink: out,
+		Start: consume.Start{Position: &offset.Position{Kind: offset.Earliest}}, End: consume.End{Until: &offset.Position{Kind: offset.Latest}},
+		Rate:        consume.Rate{Records: rate},
+		Checkpoints: consume.Checkpoints{Interval: 10 * time.Millisecond, Dir: filepath.Join(dir, "ck"), Job: "crash", Restore: consume.RestoreLatest}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(os.Stderr, "child finished")
+}
+
+// Killed at random points, again and again, the files hold every record exactly once and standard output at least once.
+func TestCrash(t *testing.T) {
+	_, cl := fake(t)
+	kafkatest.CreateTopic(t, cl, "crash", crashPartitions)
+	for p := range int32(crashPartitions) {
+		kafkatest.Produce(t, cl, kafkatest.Records("crash", p, crashRecords, 1000, 1)...)
+	}
+	addr := cl.OptValue(kgo.SeedBrokers).([]string)[0]
+	for _, kind := range []string{"files", "stdout"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var printed bytes.Buffer
+			seed := rand.Uint64()
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			t.Logf("seed %d", seed)
+			kills := 0
+			for kills < crashKills {
+				// From before the first checkpoint of a life to some time after it.
+				if life(t, addr, dir, kind, &printed, crashRate, 50*time.Millisecond+time.Duration(rnd.IntN(200))*time.Millisecond) {
+					t.Fatalf("the run finished after %d kills: it needs more records", kills)
+				}
+				kills++
+				printed.WriteByte('\n') // the last line of a killed process may be a part of one
+				notAhead(t, cl, dir, kind)
+			}
+			if !life(t, addr, dir, kind, &printed, "0", kafkatest.Deadline) {
+				t.Fatal("the last life did not finish")
+			}
+			if got := kafkatest.CommittedOffsets(t, cl, "crash-"+kind, "crash"); got[0] != crashRecords || got[2] != crashRecords {
+				t.Errorf("committed %v at the end", got)
+			}
+			if kind == "stdout" {
+				atLeastOnce(t, &printed)
+				return
+			}
+			exactlyOnce(t, filepath.Join(dir, "out"))
+		})
+	}
+}
+
+// life runs the child until it ends by itself (true) or is killed after a while (false).
+func life(t *testing.T, addr, dir, kind string, printed io.Writer, rate string, lives time.Duration) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), lives)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCrashChild$", "-test.count=1")
+	cmd.Env = append(os.Environ(), "KOFFSET_CRASH_ADDR="+addr, "KOFFSET_CRASH_SINK="+kind, "KOFFSET_CRASH_DIR="+dir, "KOFFSET_CRASH_RATE="+rate)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if kind == "stdout" {
+		cmd.Stdout = printed
+	} else {
+		cmd.Stdout = &errs
+	}
+	err := cmd.Run() // the context's end kills it: SIGKILL, at whatever it is doing
+	switch {
+	case strings.Contains(errs.String(), "child finished"):
+		return true
+	case ctx.Err() == nil:
+		t.Fatalf("the child ended by itself: %v\n%s", err, errs.String())
+	}
+	return false
+}
+
+// notAhead checks that the group's commits are never ahead of the newest checkpoint.
+func notAhead(t *testing.T, cl *kgo.Client, dir, kind string) {
+	t.Helper()
+	refs, err := checkpointfile.ListCheckpoints(filepath.Join(dir, "ck", "crash"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[int32]int64{}
+	if len(refs) > 0 {
+		c, _, err := checkpointfile.ReadCheckpoint(refs[len(refs)-1].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Partitions {
+			at[p.Partition] = p.Offset
+		}
+	}
+	for p, n := range kafkatest.CommittedOffsets(t, cl, "crash-"+kind, "crash") {
+		if n > at[p] {
+			t.Fatalf("partition %d: committed %d, the newest checkpoint holds %d", p, n, at[p])
+		}
+	}
+}
+
+func exactlyOnce(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "part-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	next := map[int]int{}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".open") {
+			t.Errorf("%s is still open", name)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) == 0 || data[len(data)-1] != '\n' {
+			t.Fatalf("%s ends within a record", name)
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
+			var p, o, v int
+			if n, err := fmt.Sscan(line, &p, &o, &v); n != 3 || err != nil || v != o {
+				t.Fatalf("%s: %q is no record", name, line)
+			}
+			if o != next[p] {
+				t.Fatalf("%s: partition %d goes on at %d, want %d", name, p, o, next[p])
+			}
+			next[p]++
+		}
+	}
+	for p := range crashPartitions {
+		if next[p] != crashRecords {
+			t.Errorf("partition %d has %d records, want %d", p, next[p], crashRecords)
+		}
+	}
+	t.Logf("%d files", len(names))
+}
+
+func atLeastOnce(t *testing.T, printed io.Reader) {
+	t.Helper()
+	var got [crashPartitions][]bool
+	for p := range got {
+		got[p] = make([]bool, crashRecords)
+	}
+	lines, again := 0, 0
+	sc := bufio.NewScanner(printed)
+	for sc.Scan() {
+		var p, o, v int
+		// A killed process leaves a part of a line; the test binary prints lines of its own.
+		if n, err := fmt.Sscan(sc.Text(), &p, &o, &v); n != 3 || err != nil || v != o || p < 0 || p >= crashPartitions || o >= crashRecords {
+			continue
+		}
+		lines++
+		if got[p][o] {
+			again++
+		}
+		got[p][o] = true
+	}
+	for p := range got {
+		if i := slices.Index(got[p], false); i >= 0 {
+			t.Errorf("partition %d: %d is missing", p, i)
+		}
+	}
+	t.Logf("%d lines, %d of them again", lines, again)
+}

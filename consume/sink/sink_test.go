@@ -1,0 +1,252 @@
+package sink_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/sink"
+)
+
+func record() *kgo.Record {
+	return &kgo.Record{Topic: "orders", Partition: 3, Offset: 42, LeaderEpoch: 7, Timestamp: time.UnixMilli(1710072000123),
+		Key: []byte("k\x00"), Value: []byte("va\"l\n"), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "b", Value: nil}}}
+}
+
+func TestFormats(t *testing.T) {
+	for format, want := range map[string]string{
+		`%v\n`: "va\"l\n\n", `%s`: "va\"l\n", `%t %p %o`: "orders 3 42", `%T`: "1710072000123", `%d`: "2024-03-10T12:00:00.123Z", `%e`: "7",
+		`%h %H`: "a=1,b= 2", `%V %S %K`: "5 5 2", `%R`: "\x00\x00\x00\x05", `%k{hex}`: "6b00", `%v{base64}`: "dmEibAo=", `100%%\x41\t`: "100%A\t", `\\`: `\`,
+	} {
+		enc, err := sink.ParseFormat(format, sink.Forms{})
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+			continue
+		}
+		if got := string(enc(nil, record())); got != want {
+			t.Errorf("%s: %q, want %q", format, got, want)
+		}
+	}
+	for _, bad := range []string{``, `%`, `%q`, `%v{oct}`, `%o{hex}`, `%v{hex`, `\q`, `\x1`, `a\`} {
+		if _, err := sink.ParseFormat(bad, sink.Forms{}); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+	none := &kgo.Record{}
+	enc, _ := sink.ParseFormat(`%v|%V|%K`, sink.Forms{})
+	if got := string(enc(nil, none)); got != "|-1|-1" {
+		t.Errorf("a record without key and value: %q", got)
+	}
+	long := &kgo.Record{Key: []byte{0, 0, 0, 5}, Value: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}}
+	enc, _ = sink.ParseFormat(`%k %v`, sink.Forms{Key: sink.Int32, Value: sink.Int64})
+	if got := string(enc(nil, long)); got != "5 -2" {
+		t.Errorf("numbers: %q", got)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	r := record()
+	r.Headers = append(r.Headers, kgo.RecordHeader{Key: "bad\xff", Value: []byte{0xff}})
+	line := sink.JSONLines(sink.Forms{})(nil, r)
+	var got map[string]any
+	if err := json.Unmarshal(line, &got); err != nil || line[len(line)-1] != '\n' {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if got["value"] != "va\"l\n" || got["key"] != "k\x00" || got["offset"] != 42.0 || got["leader_epoch"] != 7.0 || got["timestamp_ms"] != 1710072000123.0 {
+		t.Errorf("%s", line)
+	}
+	hs := got["headers"].([]any)
+	if last := hs[2].(map[string]any); last["key"] != "bad\ufffd" || last["value_base64"] != "/w==" {
+		t.Errorf("%s", line)
+	}
+	if hs[1].(map[string]any)["value"] != nil {
+		t.Errorf("a header without a value: %s", line)
+	}
+	r = &kgo.Record{Value: []byte{0xff, 0xfe}, LeaderEpoch: -1}
+	line = sink.JSONLines(sink.Forms{})(nil, r)
+	if !strings.Contains(string(line), `"key":null`) || !strings.Contains(string(line), `"value_base64":"//4="`) || !strings.Contains(string(line), `"leader_epoch":null`) {
+		t.Errorf("%s", line)
+	}
+}
+
+// Nothing is allocated for a record.
+func TestNoAllocations(t *testing.T) {
+	r := record()
+	format, _ := sink.ParseFormat(`%t %p %o %T %d %k{hex} %v %h\n`, sink.Forms{})
+	buf := make([]byte, 0, 4096)
+	for name, enc := range map[string]sink.Encoder{"values": sink.Values, "raw": sink.Raw, "format": format, "jsonl": sink.JSONLines(sink.Forms{})} {
+		if n := testing.AllocsPerRun(100, func() { buf = enc(buf[:0], r) }); n != 0 {
+			t.Errorf("%s allocates %v times a record", name, n)
+		}
+	}
+}
+
+func batch(values ...string) consume.Batch {
+	b := consume.Batch{Topic: "t"}
+	for i, v := range values {
+		b.Records = append(b.Records, &kgo.Record{Topic: "t", Offset: int64(i), Value: []byte(v)})
+	}
+	return b
+}
+
+type disk struct {
+	t   *testing.T
+	dir string
+}
+
+func (d disk) files(opts sink.FilesOptions) *sink.Files {
+	d.t.Helper()
+	f, err := sink.NewFiles(d.dir, sink.Values, opts)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return f
+}
+
+func (d disk) content() map[string]string {
+	d.t.Helper()
+	out := map[string]string{}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(d.dir, e.Name()))
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		out[e.Name()] = string(data)
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkpoint makes one and returns its state; done says that it completed.
+func checkpoint(t *testing.T, s *sink.Files, id int64, final, done bool) json.RawMessage {
+	t.Helper()
+	p, err := s.Checkpoint(t.Context(), consume.Barrier{ID: id, Final: final})
+	must(t, err)
+	state, err := p(t.Context())
+	must(t, err)
+	if done {
+		must(t, s.Completed(t.Context(), id))
+	}
+	return state
+}
+
+func equal(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+		return
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s: %q, want %q (all: %v)", k, got[k], v, got)
+		}
+	}
+}
+
+func TestFilesTakeBack(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	s := d.files(sink.FilesOptions{RollBytes: 6})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("aa")))
+	one := checkpoint(t, s, 1, false, true) // 3 bytes
+	must(t, s.Write(ctx, batch("bb")))
+	two := checkpoint(t, s, 2, false, false) // full: to be closed, but the process dies before it is
+	must(t, s.Write(ctx, batch("cc")))
+	must(t, s.Close(ctx))
+	equal(t, d.content(), map[string]string{"part-00000001.txt.open": "aa\nbb\n", "part-00000002.txt.open": "cc\n"})
+
+	// Back to 2: the closing that was left undone is done, what came later is gone.
+	s = d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, &consume.Restored{Checkpoint: 2, State: two, TakeBack: true}))
+	must(t, s.Completed(ctx, 2))
+	equal(t, d.content(), map[string]string{"part-00000001.txt": "aa\nbb\n", "part-00000002.txt.open": ""})
+	must(t, s.Write(ctx, batch("dd")))
+	checkpoint(t, s, 3, true, true)
+	must(t, s.Close(ctx))
+	equal(t, d.content(), map[string]string{"part-00000001.txt": "aa\nbb\n", "part-00000002.txt": "dd\n"})
+
+	// Back to 1 is refused now: the part was closed, and others may have read it.
+	s = d.files(sink.FilesOptions{})
+	err := s.Open(ctx, &consume.Restored{Checkpoint: 1, State: one, TakeBack: true})
+	var de *sink.DirError
+	if !errors.As(err, &de) || !strings.Contains(err.Error(), "part-00000001.txt was closed after checkpoint 1") {
+		t.Errorf("%v", err)
+	}
+	equal(t, d.content(), map[string]string{"part-00000001.txt": "aa\nbb\n", "part-00000002.txt": "dd\n"})
+}
+
+func TestFilesRefuse(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	s := d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("aaaa")))
+	state := checkpoint(t, s, 1, false, true)
+	must(t, s.Close(ctx))
+	must(t, os.Truncate(filepath.Join(d.dir, "part-00000001.txt.open"), 2))
+	err := d.files(sink.FilesOptions{}).Open(ctx, &consume.Restored{Checkpoint: 1, State: state, TakeBack: true})
+	if err == nil || !strings.Contains(err.Error(), "has 2 bytes, checkpoint 1 holds 5") {
+		t.Errorf("a file shorter than recorded: %v", err)
+	}
+	if err := d.files(sink.FilesOptions{}).Open(ctx, nil); err == nil || !strings.Contains(err.Error(), "parts of an earlier run") {
+		t.Errorf("a fresh start over an old one: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(d.dir, "part-00000001.txt.open")))
+	if err := d.files(sink.FilesOptions{}).Open(ctx, &consume.Restored{Checkpoint: 1, State: state, TakeBack: true}); err == nil || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("a file that is gone: %v", err)
+	}
+}
+
+// At least once leaves everything, and goes on in a new part.
+func TestFilesAtLeastOnce(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	s := d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("a")))
+	state := checkpoint(t, s, 1, false, true)
+	must(t, s.Write(ctx, batch("b")))
+	must(t, s.Close(ctx))
+	s = d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, &consume.Restored{Checkpoint: 1, State: state}))
+	must(t, s.Write(ctx, batch("b")))
+	checkpoint(t, s, 2, true, true)
+	must(t, s.Close(ctx))
+	equal(t, d.content(), map[string]string{"part-00000001.txt": "a\nb\n", "part-00000002.txt": "b\n"})
+}
+
+// An older checkpoint whose file a newer one closed in the meantime does not fail.
+func TestFilesOverlap(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	s := d.files(sink.FilesOptions{RollBytes: 4})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("a")))
+	older, err := s.Checkpoint(ctx, consume.Barrier{ID: 1})
+	must(t, err)
+	must(t, s.Write(ctx, batch("bb")))
+	checkpoint(t, s, 2, false, true)
+	if _, err := older(ctx); err != nil {
+		t.Errorf("the older checkpoint: %v", err)
+	}
+	equal(t, d.content(), map[string]string{"part-00000001.txt": "a\nbb\n"})
+}
