@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type App struct {
 	Environ   []string
 	Dir, Home string
 	Now       func() time.Time
+	// Keyboard and Screen are the terminal of the live view; nil where there is none.
+	Keyboard, Screen *os.File
 	// Version overrides the version of the build; empty takes the build's.
 	Version string
 

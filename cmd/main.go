@@ -50,6 +50,7 @@ func Main() int {
 	defer stop()
 	return Run(ctx, os.Args[1:], App{
 		Streams: render.System(), Environ: os.Environ(), Dir: dir, Home: home, Now: time.Now,
+		Keyboard: os.Stdin, Screen: os.Stdout,
 	})
 }
 

@@ -69,6 +69,7 @@ func scriptWords() map[string]word {
 	maps.Copy(words, clusterWords())
 	maps.Copy(words, snapshotWords())
 	maps.Copy(words, migrateWords())
+	maps.Copy(words, monitorWords())
 	inner := maps.Clone(words)
 	words["within"] = func(ts *testscript.TestScript, neg bool, args []string) {
 		need(ts, neg, args, 2, -1, "within DURATION WORD …")

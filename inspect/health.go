@@ -217,7 +217,7 @@ func Diagnose(w Window, r Rules) Diagnosis {
 	d.Lag, d.HasLag = max(0, now.End-from), true
 	if d.Lag == 0 {
 		d.LagTime = LagTime{Known: true}
-	} else {
+	} else if w.Age.D > 0 || w.Age.Basis != LagAtLeast { // "at least nothing" says nothing
 		d.LagTime = w.Age
 	}
 	t := trendOf(w.Samples)

@@ -25,6 +25,9 @@ func NewHistory(r Rules) *History {
 	return &History{rules: r, groups: map[string]*groupTrack{}, logs: map[string]*topicTrack{}}
 }
 
+// Rules are what the history judges by.
+func (h *History) Rules() Rules { return h.rules }
+
 // groupTrack and topicTrack hold their partitions by number.
 type groupTrack struct {
 	seen   int

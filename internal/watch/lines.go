@@ -49,8 +49,8 @@ func Line(f *Frame) string {
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
-	if all.LagTime.Known {
-		fmt.Fprintf(&b, "  behind %s", FormatLagTime(all.LagTime))
+	if behind := FormatLagTime(all.LagTime); behind != "-" {
+		fmt.Fprintf(&b, "  behind %s", behind)
 	}
 	if f.Missing > 0 {
 		fmt.Fprintf(&b, "  %s did not answer", render.Plural(f.Missing, "broker"))

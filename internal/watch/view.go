@@ -331,7 +331,7 @@ func FormatLagTime(t inspect.LagTime) string {
 	switch {
 	case !t.Known:
 		return "-"
-	case t.D == 0 && t.Basis != inspect.LagAtLeast:
+	case t.D == 0:
 		return "0s"
 	case t.Basis == inspect.LagInterpolated:
 		return "~" + offset.FormatDuration(t.D)
