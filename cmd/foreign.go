@@ -64,7 +64,7 @@ func (s *session) foreignGroup(ctx context.Context, pos offset.Position) (foreig
 	return foreignOffsets{"": out}, nil
 }
 
-// foreignFile reads Kafka's CSV, an export of koffset's, or a plan: the offsets that it would store.
+// foreignFile reads Kafka's CSV, rpk's text, kcl's JSON, an export of koffset's, or a plan: the offsets that it would store.
 func (a *App) foreignFile(name string) (foreignOffsets, error) {
 	data, err := a.readFile(name)
 	if err != nil {
@@ -106,7 +106,11 @@ func (a *App) foreignFile(name string) (foreignOffsets, error) {
 		}
 		return out, nil
 	}
-	rows, err := checkpointfile.ReadKafkaCSV(name, bytes.NewReader(data))
+	format, ok := migrate.GuessFormat(data)
+	if !ok || format == migrate.FormatExport || format == migrate.FormatPlan {
+		format = migrate.FormatKafkaCSV // whose reader says what is wrong with it
+	}
+	rows, err := migrate.ReadOffsets(name, format, data)
 	if err != nil {
 		return nil, fileFault(err)
 	}

@@ -233,13 +233,14 @@ func (o *syncOptions) sayRound(n int, res *migrate.Result, p *migrate.Planned) {
 	sum := reset.Summarize(p.Plan)
 	t := res.Count()
 	line := fmt.Sprintf("round %d: %s to move", n, render.Plural(sum.Changed, "partition"))
-	for _, rest := range []struct {
-		n    int
-		text string
-	}{{sum.Unchanged, "there already"}, {t.Unresolved, "unresolved yet"}, {len(p.Skipped), "groups in use on the target"}} {
-		if rest.n > 0 {
-			line += fmt.Sprintf(", %s %s", render.Count(rest.n), rest.text)
-		}
+	if sum.Unchanged > 0 {
+		line += fmt.Sprintf(", %s there already", render.Count(sum.Unchanged))
+	}
+	if t.Unresolved > 0 {
+		line += fmt.Sprintf(", %s unresolved yet", render.Count(t.Unresolved))
+	}
+	if len(p.Skipped) > 0 {
+		line += fmt.Sprintf(", %s in use on the target", render.Plural(len(p.Skipped), "group"))
 	}
 	o.app.Streams.Note("%s", line)
 }
