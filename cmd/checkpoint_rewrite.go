@@ -242,10 +242,17 @@ func (o *rewriteOptions) write(ctx context.Context, s *session, snap *checkpoint
 	if err := o.print(s, snap, rows, done); err != nil {
 		return err
 	}
-	o.app.Streams.Note("wrote %s: %d files, %s bytes; read back, it differs from the original in these %d positions and in nothing else",
-		o.to, done.Files, render.Count(done.Bytes), len(done.Diff))
+	o.app.Streams.Note("wrote %s: %s, %s bytes; read back, it differs from the original in %s and in nothing else",
+		o.to, counted(done.Files, "file"), render.Count(done.Bytes), counted(len(done.Diff), "position"))
 	o.app.Streams.Hint("start the job from it: flink run -s %s …; keep the uid of the source", o.to)
 	return nil
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return render.Count(int64(n)) + " " + what
 }
 
 // rewriteRow is one partition of one source.
