@@ -52,6 +52,7 @@ commits. Partitions without a commit have no lag.` + exitStatus(
   koffset check billing --max-lag-time 5m --no-stall --for 60s
   koffset check --group-match 'prod-.*' --max-lag-time 15m -o json
   koffset check billing --expire-within 12h`,
+		ValidArgsFunction: a.completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err

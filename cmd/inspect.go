@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ type inspectOptions struct {
 	failOn    string
 	expect    []string
 	only      onlyFlag
+	lagTime   bool
 
 	// What parse made of them.
 	format  render.Format
@@ -54,6 +56,7 @@ invalid-commit, unknown-topic, error.` + exitStatus(
 			"  8  --fail-on unhealthy, and a row is unhealthy"),
 		Example: `  koffset inspect
   koffset inspect billing -o wide
+  koffset inspect billing --lag-time
   koffset inspect --topic orders
   koffset inspect --group-match 'prod-.*' --by topic
   koffset inspect --all-groups --by partition -o jsonl`,
@@ -76,6 +79,7 @@ invalid-commit, unknown-topic, error.` + exitStatus(
 	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
 	o.only.add(c)
+	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
 	return c
 }
 
@@ -121,6 +125,9 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	default:
 		return usagef("use group, topic, partition or member", "--by %q is not one of its values", o.by)
 	}
+	if o.lagTime && o.by != byPartition && o.by != byGroup {
+		return usagef("add --by partition or --by group", "--lag-time is of partitions and groups, and the rows are by %s", o.by)
+	}
 	if o.only != "" && o.by != byPartition {
 		return usagef("add --by partition", "--only chooses partitions, and the rows are by %s", o.by)
 	}
@@ -150,6 +157,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return cause(ctx, err)
 	}
 	out := inspection{o: o, s: s, snap: snap, partial: partial}
+	out.readLagTimes(ctx)
 	return out.print()
 }
 
@@ -196,6 +204,11 @@ type inspection struct {
 	s       *session
 	snap    *inspect.Snapshot
 	partial bool
+
+	// The exact lags in time, where they were asked for, and when they were read.
+	times      map[inspect.GroupPartition]inspect.TimedLag
+	readAt     time.Time
+	lagTimeErr error
 
 	tally
 }
@@ -251,6 +264,7 @@ func (p *inspection) print() error {
 		p.o.app.Streams.Fail(f)
 	}
 	p.notes()
+	p.lagTimeNote()
 	switch {
 	case !found && len(p.snap.Groups) == 0:
 		return quietly(exitNotFound)

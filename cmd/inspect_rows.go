@@ -48,7 +48,7 @@ func nonzero(n int64) render.Cell {
 }
 
 func (p *inspection) groupSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: []render.Column{
+	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TYPE", Key: "type"},
 		{Header: "STATE", Key: "state"},
@@ -64,7 +64,7 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		{Header: "COORDINATOR", Key: "coordinator", Right: true, Wide: true},
 		{Header: "ASSIGNOR", Key: "assignor", Wide: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
-	}})
+	}, false)})
 	for _, d := range p.snap.Groups {
 		t := inspect.Totals{Status: inspect.StatusOK}
 		for r := range p.snap.Rows(d) {
@@ -85,9 +85,9 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		if gerr != nil || !t.Committed {
 			lag = render.None()
 		}
-		w.Row(render.String(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
+		w.Row(p.groupLagCells(lagColumnOfGroup, []render.Cell{render.String(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
 			render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, nonzero(int64(t.Uncommitted)), nonzero(t.ExpiredUnread),
-			statusCell(t.Status), render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), errCell(gerr))
+			statusCell(t.Status), render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), errCell(gerr)}, d)...)
 	}
 }
 
@@ -99,7 +99,7 @@ func application(d inspect.Description) string {
 }
 
 func (p *inspection) partitionSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: p.withLagColumns(lagColumnOfPartition, []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -120,7 +120,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Key: "member", NoTable: true, NoCSV: true},
 		{Header: "UNSTABLE", Key: "unstable", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
-	}})
+	}, true)})
 	for _, d := range p.snap.Groups {
 		if err := p.snap.GroupErr(d); err != nil {
 			p.failed(err)
@@ -131,7 +131,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 				continue
 			}
 			p.count(r)
-			w.Row(partitionCells(r)...)
+			w.Row(p.withLagCells(lagColumnOfPartition, partitionCells(r), r)...)
 		}
 	}
 }

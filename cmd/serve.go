@@ -42,6 +42,7 @@ written for it go on working. docs/metrics.md lists all names.` + exitStatus(
   koffset serve --listen 0.0.0.0:9308 --group-match 'prod-.*'
   koffset serve --compat kafka_exporter --per-partition=false
   curl -s http://127.0.0.1:9308/metrics`,
+		ValidArgsFunction: a.completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err

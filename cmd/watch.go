@@ -49,6 +49,7 @@ The lag in time is interpolated from the looks (~12s), at least what was seen (>
   koffset watch billing
   koffset watch --group-match 'prod-.*' --interval 2s
   koffset watch billing -o jsonl --count 10`,
+		ValidArgsFunction: a.completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err
