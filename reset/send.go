@@ -27,13 +27,22 @@ const (
 // ErrBecameActive says that a broker refused a write because members are in the group.
 var ErrBecameActive = errors.New("the group became active between the check and the write")
 
+// rights are what a call needs, for the message where one is missing.
+type rights struct{ group, topic string }
+
 // explain turns a broker's code into what it means for an administrator's write.
-func explain(err error) error {
+func (r rights) explain(err error) error {
 	for _, e := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.StaleMemberEpoch,
 		kerr.FencedMemberEpoch, kerr.FencedInstanceID, kerr.NonEmptyGroup, kerr.GroupSubscribedToTopic} {
 		if errors.Is(err, e) {
 			return fmt.Errorf("%w (%w)", ErrBecameActive, err)
 		}
+	}
+	switch {
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return fmt.Errorf("the principal needs %s on the topic (%w)", r.topic, err)
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return fmt.Errorf("the principal needs %s on the group (%w)", r.group, err)
 	}
 	return err
 }
@@ -165,7 +174,7 @@ func (a *applier) commit(ctx context.Context, node int32, group string, rows []i
 			codes[offset.Partition{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
 		}
 	}
-	return a.answered(rows, func(c Change) error {
+	return a.answered(rows, rights{group: "READ", topic: "READ"}, func(c Change) error {
 		code, ok := codes[c.Partition]
 		if !ok {
 			return errLeftOut
@@ -183,7 +192,7 @@ func (e *doubtfulError) Error() string { return e.err.Error() }
 func (e *doubtfulError) Unwrap() error { return e.err }
 
 // answered records the broker's answer for each row, and asks for another try where the coordinator moved.
-func (a *applier) answered(rows []int, of func(Change) error) error {
+func (a *applier) answered(rows []int, need rights, of func(Change) error) error {
 	var good []int
 	var again error
 	for _, i := range rows {
@@ -197,7 +206,7 @@ func (a *applier) answered(rows []int, of func(Change) error) error {
 			// The broker may have stored it all the same: a timeout there is one of replication. Reading back decides.
 			a.set(OutcomeUnknown, &doubtfulError{err}, i)
 		default:
-			a.set(OutcomeFailed, explain(err), i)
+			a.set(OutcomeFailed, need.explain(err), i)
 		}
 	}
 	a.set(OutcomeUnverified, nil, good...)
@@ -250,7 +259,7 @@ func (a *applier) deleteOffsets(ctx context.Context, node int32, group string, r
 			codes[offset.Partition{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
 		}
 	}
-	return a.answered(rows, func(c Change) error {
+	return a.answered(rows, rights{group: "DELETE", topic: "READ"}, func(c Change) error {
 		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 			return err
 		}
@@ -287,9 +296,9 @@ func (a *applier) deleteGroup(ctx context.Context, node int32, group string, row
 		err = nil
 	}
 	if err != nil && !inspect.RetryGroup(err) {
-		a.fail(group, explain(err))
+		a.fail(group, rights{group: "DELETE"}.explain(err))
 	}
-	return a.answered(rows, func(Change) error { return err })
+	return a.answered(rows, rights{group: "DELETE"}, func(Change) error { return err })
 }
 
 // fail records a group as a whole.

@@ -46,7 +46,7 @@ func (a *applier) alterShare(ctx context.Context, node int32, group string, rows
 			errs[offset.Partition{Topic: t.Topic, Partition: p.Partition}] = inspect.CodeError(p.ErrorCode, p.ErrorMessage)
 		}
 	}
-	return a.answered(rows, func(c Change) error {
+	return a.answered(rows, rights{group: "READ", topic: "READ"}, func(c Change) error {
 		if err := inspect.CodeError(resp.ErrorCode, resp.ErrorMessage); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (a *applier) deleteShare(ctx context.Context, node int32, group string, row
 	for _, t := range resp.Topics {
 		errs[t.Topic] = inspect.CodeError(t.ErrorCode, t.ErrorMessage)
 	}
-	return a.answered(rows, func(c Change) error {
+	return a.answered(rows, rights{group: "DELETE", topic: "READ"}, func(c Change) error {
 		if err := inspect.CodeError(resp.ErrorCode, resp.ErrorMessage); err != nil {
 			return err
 		}
