@@ -67,7 +67,6 @@ type topicFlags struct {
 	specs          []string
 	match, exclude []string
 	partitions     string
-	set            bool // -p was given
 }
 
 func (t *topicFlags) add(f *pflag.FlagSet) {

@@ -84,10 +84,6 @@ func (o *resolveOptions) boundsSheet(w *render.Writer, rows []resolved) {
 }
 
 func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
-	requested := render.None()
-	if o.position.Kind == offset.AtTime {
-		requested = render.Time(o.position.At.Time)
-	}
 	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -103,7 +99,11 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 	}})
 	for _, r := range rows {
 		at, detail := r.target.Found, r.target.Detail
-		off, start, end, how := render.None(), render.None(), render.None(), render.None()
+		off, start, end, requested := render.None(), render.None(), render.None(), render.None()
+		if pos, ok := o.position.For(r.part); ok && pos.Kind == offset.AtTime {
+			requested = render.Time(pos.At.Time)
+		}
+		var how render.Cell
 		if b := r.bounds; b != nil {
 			start, end = render.Int(b.Start), render.Int(b.EndFor(o.rules.Isolation))
 		}
