@@ -158,7 +158,7 @@ func partly(err error) bool {
 
 // read reads the groups, or what --from names.
 func (o *exportOptions) read(ctx context.Context, s *session, args []string, sink *exportSink) (incomplete bool, err error) {
-	opts := migrate.ExportOptions{Fingerprints: !o.noPrint, CreatedAt: o.app.Now(), Version: o.app.Version, RequireIdle: o.idle, Expect: o.expect}
+	opts := migrate.ExportOptions{Fingerprints: !o.noPrint, CreatedAt: o.app.Now(), Version: o.app.Version, RequireIdle: o.idle, Expect: o.expect, Phase: s.phase}
 	if o.scope.any() {
 		opts.Topics = o.scope.matcher
 	}
@@ -191,8 +191,9 @@ func (o *exportOptions) read(ctx context.Context, s *session, args []string, sin
 			return false, err
 		}
 		cancel()
-		// Reading all records around all positions is one phase for each batch of groups, however many there are: the reader
-		// itself stops where a broker does not answer.
+		sink.progress = o.app.Streams.Progress("exporting groups")
+		sink.progress.Set(0, int64(len(opts.Groups)))
+		defer sink.progress.Stop()
 		return migrate.ReadGroups(ctx, s.client, opts, sink.sink())
 	}
 	for _, group := range slices.Sorted(maps.Keys(positions)) {
@@ -250,6 +251,8 @@ type exportSink struct {
 	file   *migrate.Writer
 	store  store.Store
 	writes []store.Write
+	// progress is nil where one group is exported.
+	progress *render.Progress
 }
 
 func (x *exportSink) sink() migrate.Sink {
@@ -267,6 +270,9 @@ func (x *exportSink) sink() migrate.Sink {
 func (x *exportSink) group(g migrate.Group) error {
 	t := &x.o.tally
 	t.groups++
+	if x.progress != nil {
+		x.progress.Add(1)
+	}
 	if g.Live {
 		t.live = append(t.live, g.Name)
 	}

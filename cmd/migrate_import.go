@@ -289,6 +289,7 @@ func (o *importOptions) asked() string {
 func (a *App) translate(ctx context.Context, s *session, q migrate.Query) (*migrate.Result, error) {
 	progress := a.Streams.Progress("finding records")
 	defer progress.Stop()
+	q.Phase = s.phase
 	q.Progress = func(done, total int) { progress.Set(int64(done), int64(total)) }
 	res, err := migrate.TranslateAll(ctx, s.client, q)
 	if err != nil {

@@ -84,7 +84,7 @@ func (o *verifyOptions) run(ctx context.Context, source, target *session, args [
 	if err != nil {
 		return err
 	}
-	rows, err := migrate.Verify(ctx, target.client, x, o.places)
+	rows, err := migrate.Verify(ctx, target.client, x, o.places, target.phase)
 	if err != nil {
 		return migrateFault(cause(ctx, err))
 	}
@@ -99,7 +99,7 @@ func (o *verifyOptions) export(ctx context.Context, source *session, args []stri
 		return nil, err
 	}
 	cancel()
-	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: o.app.Now(), Version: o.app.Version}
+	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: o.app.Now(), Version: o.app.Version, Phase: source.phase}
 	if o.scope.any() {
 		opts.Topics = o.scope.matcher
 	}

@@ -30,9 +30,21 @@ type ExportOptions struct {
 	// Expect are topics that must be among those that the groups have commits on. Brokers leave topics that may not be
 	// described out of their answers without a word.
 	Expect []string
+	// Phase bounds one stretch of talk with Kafka; nil sets no bound.
+	Phase Phase
 	// CreatedAt and Version go into the header.
 	CreatedAt time.Time
 	Version   string
+}
+
+// Phase bounds one stretch of talk with Kafka. what names it in the error of a context that ended.
+type Phase func(ctx context.Context, what string) (context.Context, context.CancelFunc)
+
+func (p Phase) begin(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	if p == nil {
+		return context.WithCancel(ctx)
+	}
+	return p(ctx, what)
 }
 
 // Sink takes an export as it is read.
@@ -47,14 +59,20 @@ const exportBatch = 4096
 // ReadGroups reads the groups and hands them to the sink, sorted by name. incomplete says that something could not be
 // read: it is in the groups and rows as such. The error is the sink's, or set where nothing could be read.
 func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (incomplete bool, err error) {
-	cluster, err := inspect.ReadCluster(ctx, cl)
+	snapshot, cancel := o.Phase.begin(ctx, "read the groups")
+	defer cancel()
+	cluster, err := inspect.ReadCluster(snapshot, cl)
 	if err != nil {
 		return true, err
 	}
-	snap, err := inspect.Read(ctx, cl, inspect.Query{Groups: o.Groups, Topics: o.Topics})
+	snap, err := inspect.Read(snapshot, cl, inspect.Query{Groups: o.Groups, Topics: o.Topics})
+	if err == nil && snapshot.Err() != nil {
+		err = context.Cause(snapshot) // the rows would all say so
+	}
 	if err != nil {
 		return true, err
 	}
+	cancel()
 	if err := o.check(snap); err != nil {
 		return true, err
 	}
@@ -66,7 +84,16 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 	rows := 0
 	flush := func() error {
 		if o.Fingerprints {
-			printRows(ctx, cl, snap.Topics, snap.Log, batch)
+			records, cancel := o.Phase.begin(ctx, "read the records around the positions")
+			printRows(records, cl, snap.Topics, snap.Log, batch)
+			err := records.Err()
+			if err != nil {
+				err = context.Cause(records)
+			}
+			cancel()
+			if err != nil {
+				return err
+			}
 		}
 		for _, g := range batch {
 			incomplete = incomplete || g.incomplete()
@@ -88,9 +115,6 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 	}
 	if err := flush(); err != nil {
 		return true, err
-	}
-	if err := ctx.Err(); err != nil {
-		return true, context.Cause(ctx)
 	}
 	return incomplete, nil
 }

@@ -35,6 +35,7 @@ type Query struct {
 	Window   int // records a search compares; 0 is DefaultWindow
 	MM2      *MM2
 	Table    map[offset.Partition][]Sync // by source partition, sorted
+	Phase    Phase                       // bounds one stretch of talk with Kafka; nil sets no bound
 	Progress func(done, total int)       // may be nil; called from one goroutine
 }
 
@@ -74,8 +75,35 @@ func TranslateAll(ctx context.Context, cl *kgo.Client, q Query) (*Result, error)
 	if t.window <= 0 {
 		t.window = DefaultWindow
 	}
+	items, err := t.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range items {
+		i.Evidence.Window = t.window
+		i.Evidence.Syncs = q.MM2.Syncs(i.Row.Partition)
+		i.Evidence.Table = q.Table[i.Row.Partition]
+		if c := i.Row.Committed; c != nil {
+			i.Evidence.Checkpoint = q.MM2.Checkpoint(i.Row.Group, i.Target, c.Offset)
+		}
+	}
+	if slices.Contains(q.Rules.Strategies, ByRecord) {
+		if err := t.search(ctx, items, q); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range items {
+		i.Translation = Translate(i.Row, i.Evidence, q.Rules)
+	}
+	return &Result{ClusterID: t.cluster.ID, Items: items}, nil
+}
+
+// look reads everything but the searches: a few requests a broker.
+func (t *target) look(ctx context.Context, q Query) ([]*Item, error) {
+	ctx, cancel := q.Phase.begin(ctx, "read the target")
+	defer cancel()
 	var err error
-	if t.cluster, err = inspect.ReadCluster(ctx, cl); err != nil {
+	if t.cluster, err = inspect.ReadCluster(ctx, t.cl); err != nil {
 		return nil, err
 	}
 	items, err := t.place(ctx, q)
@@ -87,27 +115,13 @@ func TranslateAll(ctx context.Context, cl *kgo.Client, q Query) (*Result, error)
 	if slices.Contains(q.Rules.Strategies, Same) {
 		t.readSame(ctx, items)
 	}
-	for _, i := range items {
-		i.Evidence.Window = t.window
-		i.Evidence.Syncs = q.MM2.Syncs(i.Row.Partition)
-		i.Evidence.Table = q.Table[i.Row.Partition]
-		if c := i.Row.Committed; c != nil {
-			i.Evidence.Checkpoint = q.MM2.Checkpoint(i.Row.Group, i.Target, c.Offset)
-		}
-	}
 	if slices.Contains(q.Rules.Strategies, ByTimestamp) {
 		t.readNextTimes(ctx, items)
 	}
-	if slices.Contains(q.Rules.Strategies, ByRecord) {
-		t.search(ctx, items, q)
-	}
-	for _, i := range items {
-		i.Translation = Translate(i.Row, i.Evidence, q.Rules)
-	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return &Result{ClusterID: t.cluster.ID, Items: items}, nil
+	return items, nil
 }
 
 // place names each row's group and partition on the target and reads the topics' metadata.
@@ -287,7 +301,7 @@ func (t *target) readNextTimes(ctx context.Context, items []*Item) {
 }
 
 // search looks for fingerprints until each row is settled or all of them were looked for.
-func (t *target) search(ctx context.Context, items []*Item, q Query) {
+func (t *target) search(ctx context.Context, items []*Item, q Query) error {
 	total := len(items)
 	for {
 		var wants []*want
@@ -309,12 +323,17 @@ func (t *target) search(ctx context.Context, items []*Item, q Query) {
 		if len(wants) == 0 {
 			break
 		}
-		t.find(ctx, wants, t.window)
-		for _, w := range wants {
-			w.put()
-		}
-		if ctx.Err() != nil {
-			return
+		for part := range slices.Chunk(wants, searchBatch) {
+			round, cancel := q.Phase.begin(ctx, "find the records on the target")
+			t.find(round, part, t.window)
+			err := context.Cause(round)
+			cancel()
+			if err != nil {
+				return err
+			}
+			for _, w := range part {
+				w.put()
+			}
 		}
 	}
 	// Where identical records leave it open, the first record as late as any unread one is before all of them.
@@ -328,8 +347,14 @@ func (t *target) search(ctx context.Context, items []*Item, q Query) {
 			asks = append(asks, &ask{part: i.Target, at: a.EarliestUnread, set: func(l inspect.Lookup) { e.Unread = l.Record }})
 		}
 	}
-	lookupTimes(ctx, t.cl, asks)
+	round, cancel := q.Phase.begin(ctx, "look up times on the target")
+	defer cancel()
+	lookupTimes(round, t.cl, asks)
+	return context.Cause(round)
 }
+
+// searchBatch is how many records are looked for at once.
+const searchBatch = 4096
 
 type side bool
 

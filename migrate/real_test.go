@@ -5,6 +5,7 @@ package migrate_test
 // Two Apache Kafkas with a real MirrorMaker 2 between them.
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
@@ -277,4 +279,72 @@ func dump(rs []*kgo.Record) string {
 		fmt.Fprintf(&b, "  %d %s %s=%s\n", r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), r.Key, r.Value)
 	}
 	return b.String()
+}
+
+// A user that may not see a topic gets a shorter export without a word from the broker; expecting the topic makes it an
+// error. A group without rights is in the export as such, and the others are exported.
+func TestExportWithFewRights(t *testing.T) {
+	k := kafkatest.Start(t, kafkatest.Options{Secure: true})
+	super := k.Client(t)
+	for _, topic := range []string{"a", "b"} {
+		kafkatest.CreateTopic(t, super, topic, 1)
+		kafkatest.Produce(t, super, kafkatest.Records(topic, 0, 10, kafkatest.F1Start, 100)...)
+		kafkatest.Commit(t, super, "acl1", kafkatest.At(topic, 0, 4))
+		kafkatest.Commit(t, super, "acl2", kafkatest.At(topic, 0, 4))
+	}
+	k.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeGroup, "acl1", kmsg.ACLOperationRead, kmsg.ACLOperationDescribe)
+	k.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeTopic, "a", kmsg.ACLOperationRead, kmsg.ACLOperationDescribe)
+	lim := k.SASLClient(t, kafkatest.LimitedUser)
+	read := func(o migrate.ExportOptions) (*migrate.Export, error) {
+		o.Fingerprints = true
+		return migrate.Collect(func(to migrate.Sink) (bool, error) { return migrate.ReadGroups(t.Context(), lim, o, to) })
+	}
+	x, err := read(migrate.ExportOptions{Groups: []inspect.Group{{Name: "acl1"}}})
+	if err != nil || x.Incomplete || len(x.Groups[0].Rows) != 1 || x.Groups[0].Rows[0].Topic != "a" || len(x.Groups[0].Rows[0].Around.At) == 0 {
+		t.Errorf("with rights on a alone: %+v, %v", x, err)
+	}
+	var hidden *migrate.HiddenError
+	if _, err := read(migrate.ExportOptions{Groups: []inspect.Group{{Name: "acl1"}}, Expect: []string{"a", "b"}}); !errors.As(err, &hidden) || !slices.Equal(hidden.Topics, []string{"b"}) {
+		t.Errorf("expecting a and b: %v", err)
+	}
+	x, err = read(migrate.ExportOptions{Groups: []inspect.Group{{Name: "acl1"}, {Name: "acl2"}}})
+	if err != nil || !x.Incomplete || len(x.Groups) != 2 || len(x.Groups[0].Rows) != 1 || !strings.Contains(x.Groups[1].Error, "GROUP_AUTHORIZATION_FAILED") {
+		t.Errorf("with a group that may not be read: %+v, %v", x, err)
+	}
+}
+
+// With a broker down, its partitions are in the export as such, and the rest is there.
+func TestExportWithABrokerDown(t *testing.T) {
+	k := kafkatest.Start(t, kafkatest.Options{Nodes: 2})
+	cl := k.Client(t)
+	kafkatest.CreateTopicOn(t, cl, "two", 1, 2)
+	kafkatest.Produce(t, cl, append(kafkatest.Records("two", 0, 10, kafkatest.F1Start, 100), kafkatest.Records("two", 1, 10, kafkatest.F1Start, 100)...)...)
+	// The group's coordinator must be the one that stays.
+	g := ""
+	for n := 0; g == ""; n++ {
+		name := fmt.Sprint("down", n)
+		kafkatest.Commit(t, cl, name, kafkatest.At("two", 0, 4), kafkatest.At("two", 1, 4))
+		node, err := inspect.Coordinator(t.Context(), cl, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if node == 1 {
+			g = name
+		}
+	}
+	k.StopNode(t, 2)
+	kafkatest.Until(t, "partition 1 has no leader", func() bool {
+		topics, err := inspect.ReadTopics(t.Context(), cl, []string{"two"})
+		return err == nil && topics["two"].PartitionErr(1) != nil
+	})
+	x, err := migrate.Collect(func(to migrate.Sink) (bool, error) {
+		return migrate.ReadGroups(t.Context(), cl, migrate.ExportOptions{Groups: []inspect.Group{{Name: g, Type: inspect.TypeClassic}}, Fingerprints: true}, to)
+	})
+	if err != nil || !x.Incomplete {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	rows := x.Groups[0].Rows
+	if len(rows) != 2 || rows[0].Around == nil || rows[0].Error != "" || rows[1].Committed == nil || rows[1].Committed.Offset != 4 || rows[1].Error == "" {
+		t.Errorf("rows are %+v", rows)
+	}
 }

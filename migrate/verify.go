@@ -5,10 +5,11 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -37,32 +38,32 @@ type Checked struct {
 }
 
 // Verify reads where the exported groups stand on the target and compares the records at both positions. The export must
-// have fingerprints. The error is set where the target cannot be read at all.
-func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping) ([]Checked, error) {
-	q := Query{Header: x.Header, Mapping: m}
+// have fingerprints. The error is set where the target cannot be read at all. phase may be nil.
+func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping, phase Phase) ([]Checked, error) {
+	q := Query{Header: x.Header, Mapping: m, Phase: phase}
 	for _, g := range x.Groups {
 		q.Rows = append(q.Rows, g.Rows...)
 	}
 	t := &target{cl: cl}
-	var err error
-	if t.cluster, err = inspect.ReadCluster(ctx, cl); err != nil {
-		return nil, err
-	}
-	items, err := t.place(ctx, q)
+	items, err := t.look(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	t.readCommits(ctx, items)
-	t.readBounds(ctx, items)
 	var places []Place
 	for _, i := range items {
 		if i.Evidence.Err == nil && i.Current != nil && i.Row.Around != nil {
 			places = append(places, Place{i.Target, i.Current.Offset})
 		}
 	}
-	got := ReadSurroundings(ctx, cl, t.topics, t.log, places)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	got := make(map[Place]Read, len(places))
+	for part := range slices.Chunk(places, exportBatch) {
+		round, cancel := phase.begin(ctx, "read the target's records")
+		maps.Copy(got, ReadSurroundings(round, cl, t.topics, t.log, part))
+		err := context.Cause(round)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
 	}
 	out := make([]Checked, 0, len(items))
 	for _, i := range items {
