@@ -92,6 +92,7 @@ func startKafka(ctx context.Context, jars string, opts Options) (*Kafka, error) 
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
+	id[0] &= 0x7f           // an id that begins with - would be read as an option
 	k := &Kafka{ID: base64.RawURLEncoding.EncodeToString(id[:]), dir: dir, jars: jars}
 	if err := k.configure(opts); err != nil {
 		k.Close()
