@@ -348,3 +348,23 @@ func TestExportWithABrokerDown(t *testing.T) {
 		t.Errorf("rows are %+v", rows)
 	}
 }
+
+// kfake does not stamp, a broker does. A topic that stamps records when they arrive has none of the source's times: it says so, and guesses nothing.
+func TestStampedOnArrival(t *testing.T) {
+	src, dst := real.Kafka(t).Client(t), real.Second(t).Client(t)
+	kafkatest.CreateTopic(t, src, "stamped", 1)
+	kafkatest.CreateTopic(t, dst, "stamped", 1, "message.timestamp.type", "LogAppendTime")
+	rs := kafkatest.Records("stamped", 0, 20, 1_700_000_000_000, 1000)
+	kafkatest.Produce(t, src, rs...)
+	var copies []*kgo.Record
+	for _, r := range rs[5:] {
+		c := *r
+		copies = append(copies, &c)
+	}
+	kafkatest.Produce(t, dst, copies...)
+	kafkatest.Commit(t, src, "stamped.g", kafkatest.At("stamped", 0, 12))
+	i := translate(t, src, dst, "stamped.g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
+	if i.Resolved() || !strings.Contains(fmt.Sprint(i.Reasons), "LogAppendTime") {
+		t.Errorf("%s %d, %v", i.Label(), i.Offset, i.Reasons)
+	}
+}

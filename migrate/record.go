@@ -76,7 +76,7 @@ type Twins string
 const (
 	TwinsNone   Twins = ""
 	TwinsBefore Twins = "before"
-	TwinsAfter  Twins = "after" // or not known: the records read ended before one of a later time
+	TwinsAfter  Twins = "after"
 	TwinsBoth   Twins = "both"
 )
 

@@ -205,8 +205,8 @@ func (s *surrounding) result() Surroundings {
 	return out
 }
 
-// twins looks for records of the same time, key and value among those that were read. Where reading ended before a record
-// of a later time came, one may follow.
+// twins looks for records of the same time, key and value among those that were read: to the first record of a later time,
+// or through twinWindow records.
 func (s *surrounding) twins(f Fingerprint) Fingerprint {
 	later, apart := s.ended, true
 	for _, r := range s.recs {
@@ -228,7 +228,7 @@ func (s *surrounding) twins(f Fingerprint) Fingerprint {
 			}
 		}
 	}
-	if !later {
+	if !later && len(s.recs) < twinWindow {
 		f.Twins, apart = f.Twins.with(TwinsAfter), false
 	}
 	f.HeadersTell = apart && f.Twins != TwinsNone
