@@ -107,7 +107,7 @@ func (o *checkpointShowOptions) run(ctx context.Context, cmd *cobra.Command, ref
 		return err
 	}
 	var sources []flink.Source
-	if o.snap.uid != "" || o.snap.id != "" || len(snap.Sources()) > 0 {
+	if o.snap.uid != "" || o.snap.id != "" || o.snap.cluster != "" || len(snap.Sources()) > 0 {
 		if sources, err = o.snap.chooseSources(snap); err != nil {
 			return err
 		}
@@ -121,6 +121,9 @@ func (o *checkpointShowOptions) run(ctx context.Context, cmd *cobra.Command, ref
 	meta := render.Meta{Kind: "checkpoint", ClusterID: snap.Header.ClusterID, GeneratedAt: o.app.Now()}
 	failed := 0
 	if o.compares() {
+		if err := oneCluster(sources); err != nil {
+			return err
+		}
 		s, err := o.app.connect(ctx, cmd)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package cmd_test
 //	flink SET DIR                 copy a set of real Flink snapshots from checkpointfile/flink/testdata to DIR
 //	chk DIR JOB ID TOPIC:P=OFFSET…   a checkpoint of koffset's own
 //	inflight DIR TOPIC:P=OFFSET   a Flink checkpoint of an unaligned kind, with one partition and records in flight
+//	dynamic DIR CLUSTER/TOPIC:P=OFFSET…   a Flink checkpoint with a dynamic Kafka source
 //	tear FILE N                   cut the file off after N bytes; a negative N cuts so many bytes from its end
 //	same A B                      two files or folders have the same names and bytes
 
@@ -16,15 +17,17 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/kafkatest"
 )
 
 func snapshotWords() map[string]word {
-	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "tear": doTear, "same": doSame}
+	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "dynamic": doDynamic, "tear": doTear, "same": doSame}
 }
 
 func doFlink(ts *testscript.TestScript, neg bool, args []string) {
@@ -48,65 +51,104 @@ func doChk(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// doInFlight writes the least metadata of version 3 that has a KafkaSource and channel state: a real one comes only from a
-// job under back pressure.
 func doInFlight(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, 2, "inflight DIR TOPIC:P=OFFSET")
-	at := committed(ts, args[1])
-	var b []byte
-	i32 := func(ns ...uint32) {
-		for _, n := range ns {
-			b = binary.BigEndian.AppendUint32(b, n)
-		}
+	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1])}}, true)
+}
+
+func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, -1, "dynamic DIR CLUSTER/TOPIC:P=OFFSET…")
+	var splits []flinkSplit
+	for _, a := range args[1:] {
+		name, at, _ := strings.Cut(a, "/")
+		splits = append(splits, flinkSplit{cluster: name, at: committed(ts, at)})
 	}
-	i64 := func(n int64) { b = binary.BigEndian.AppendUint64(b, uint64(n)) }
-	utf := func(s string) { b = append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...) }
+	writeMetadata(ts, args[0], splits, false)
+}
 
-	var split []byte
-	b = nil
-	utf(at.Topic)
-	i32(uint32(at.Partition))
-	i64(at.Offset)
-	i64(math.MinInt64) // no stopping offset
-	split = b
-	b = nil
-	i32(5) // the stream's version; the element's offset below skips its header
-	i32(uint32(8+len(split)), 0, uint32(len(split)))
-	b = append(b, split...)
-	stream := b
+type flinkSplit struct {
+	cluster string // of a dynamic source
+	at      kafkatest.Committed
+}
 
-	b = nil
-	i32(0x4960672D, 3)
-	i64(7)    // checkpoint
-	i32(0, 1) // master states, operators
+// flinkBytes writes as Java's DataOutputStream does.
+type flinkBytes []byte
+
+func (b *flinkBytes) i32(ns ...uint32) {
+	for _, n := range ns {
+		*b = binary.BigEndian.AppendUint32(*b, n)
+	}
+}
+
+func (b *flinkBytes) i64(n int64) { *b = binary.BigEndian.AppendUint64(*b, uint64(n)) }
+func (b *flinkBytes) utf(s string) {
+	*b = append(binary.BigEndian.AppendUint16(*b, uint16(len(s))), s...)
+}
+func (b *flinkBytes) put(x ...byte) { *b = append(*b, x...) }
+
+func (s flinkSplit) bytes() []byte {
+	var payload, out flinkBytes
+	version := uint32(0)
+	if s.cluster != "" {
+		version = 1
+		payload.utf(s.cluster)
+		payload.i32(0)
+	}
+	payload.utf(s.at.Topic)
+	payload.i32(uint32(s.at.Partition))
+	payload.i64(s.at.Offset)
+	payload.i64(math.MinInt64) // no stopping offset
+	out.i32(uint32(8+len(payload)), version, uint32(len(payload)))
+	return append(out, payload...)
+}
+
+// writeMetadata writes the least metadata of version 3 that has such a source: a real snapshot with records in flight comes
+// only from a job under back pressure, and a real dynamic source needs two Kafka clusters.
+func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, inFlight bool) {
+	var stream, b flinkBytes
+	var offsets []int64
+	stream.i32(5) // the stream's version; elements are found by their offsets, so its header may be missing
+	for _, s := range splits {
+		offsets = append(offsets, int64(len(stream)))
+		stream.put(s.bytes()...)
+	}
+	b.i32(0x4960672D, 3)
+	b.i64(7)    // checkpoint
+	b.i32(0, 1) // master states, operators
 	id, err := hex.DecodeString("cbc357ccb763df2852fee8c4fc7d55f2")
 	ts.Check(err)
-	b = append(b, id...)
-	i32(1, 128)
-	b = append(b, 0) // no coordinator
-	i32(1, 0, 1)     // one subtask, number 0, with managed operator state
-	b = append(b, 4)
-	i32(1)
-	utf("SourceReaderState")
-	b = append(b, 0)
-	i32(1)
-	i64(4)
-	b = append(b, 1) // inline
-	utf("state")
-	i32(uint32(len(stream)))
-	b = append(b, stream...)
-	i32(0)              // no raw operator state
-	b = append(b, 0, 0) // no keyed state
-	i32(1, 0, 0, 0, 0)  // one input channel: subtask, gate, channel, no offsets
-	i64(3)
-	b = append(b, 1)
-	utf("channel")
-	i32(3)
-	b = append(b, "abc"...)
-	i32(0) // no output channels
-	dir := ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(dir, 0o755))
-	ts.Check(os.WriteFile(filepath.Join(dir, checkpointfile.MetadataFile), b, 0o644))
+	b.put(id...)
+	b.i32(1, 128)
+	b.put(0)       // no coordinator
+	b.i32(1, 0, 1) // one subtask, number 0, with managed operator state
+	b.put(4)
+	b.i32(1)
+	b.utf("SourceReaderState")
+	b.put(0)
+	b.i32(uint32(len(offsets)))
+	for _, n := range offsets {
+		b.i64(n)
+	}
+	b.put(1) // inline
+	b.utf("state")
+	b.i32(uint32(len(stream)))
+	b.put(stream...)
+	b.i32(0)    // no raw operator state
+	b.put(0, 0) // no keyed state
+	if inFlight {
+		b.i32(1, 0, 0, 0, 0) // one input channel: subtask, gate, channel, no offsets
+		b.i64(3)
+		b.put(1)
+		b.utf("channel")
+		b.i32(3)
+		b.put([]byte("abc")...)
+	} else {
+		b.i32(0)
+	}
+	b.i32(0) // no output channels
+	path := ts.MkAbs(dir)
+	ts.Check(os.MkdirAll(path, 0o755))
+	ts.Check(os.WriteFile(filepath.Join(path, checkpointfile.MetadataFile), b, 0o644))
 }
 
 func doTear(ts *testscript.TestScript, neg bool, args []string) {

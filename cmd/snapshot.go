@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ import (
 // snapshotFlags choose a source of a snapshot, and say where its files lie.
 type snapshotFlags struct {
 	uid, id  string
+	cluster  string
 	pathMap  []string
 	inFlight bool // --allow-in-flight, where the command has it
 }
@@ -26,6 +29,7 @@ type snapshotFlags struct {
 func (s *snapshotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&s.uid, "operator-uid", "", "the Flink source with this `UID`, as the job's uid(\"…\") has it")
 	f.StringVar(&s.id, "operator-id", "", "the Flink source with this id, `HEX` as checkpoint show prints it")
+	f.StringVar(&s.cluster, "source-cluster", "", "of a dynamic Kafka source only what it reads on the cluster that it calls `NAME`")
 	f.StringArrayVar(&s.pathMap, "path-map", nil, "a Flink state directory `OLD=NEW` that lies elsewhere here, such as s3://bucket/ck=/mnt/ck; repeatable")
 }
 
@@ -95,7 +99,40 @@ func (s *snapshotFlags) chooseSources(snap *checkpointfile.Snapshot) ([]flink.So
 	if err != nil {
 		return nil, &fault{code: exitNotFound, err: err, hint: "koffset checkpoint show " + snap.Path + " lists them"}
 	}
-	return found, nil
+	if s.cluster == "" {
+		return found, nil
+	}
+	var out []flink.Source
+	for _, src := range found {
+		src.Partitions = slices.DeleteFunc(slices.Clone(src.Partitions), func(p flink.Partition) bool { return p.Cluster != s.cluster })
+		if len(src.Partitions) > 0 {
+			out = append(out, src)
+		}
+	}
+	if len(out) == 0 {
+		return nil, faultf(exitNotFound, "koffset checkpoint show "+snap.Path+" lists them", "no source of the snapshot reads on a cluster %q", s.cluster)
+	}
+	return out, nil
+}
+
+// oneCluster refuses sources that read several Kafka clusters: offsets of one mean nothing on another, and a command talks
+// to one.
+func oneCluster(sources []flink.Source) error {
+	names := map[string]bool{}
+	for _, src := range sources {
+		for _, p := range src.Partitions {
+			names[p.Cluster] = true
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	list := slices.Sorted(maps.Keys(names))
+	if list[0] == "" {
+		list = list[1:]
+		return faultf(exitRefused, "choose with --operator-id, --operator-uid or --source-cluster", "some sources read any Kafka cluster, and some those that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
+	}
+	return faultf(exitRefused, "choose one with --source-cluster", "the sources read on the Kafka clusters that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
 }
 
 // snapshotTitle says what a snapshot is, in one line.
@@ -171,6 +208,9 @@ func (a *App) positionsOf(ref string, flags *snapshotFlags) (map[offset.Partitio
 		e := &s.Flink.OperatorErrors[0]
 		return nil, faultf(exitRefused, "name a source that could be read: --operator-uid or --operator-id",
 			"%d operators of the snapshot could not be read, so not all positions are known: %w", broken, e)
+	}
+	if err := oneCluster(sources); err != nil {
+		return nil, err
 	}
 	if err := refuseInFlight(s, flags.inFlight); err != nil {
 		return nil, err
