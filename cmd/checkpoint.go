@@ -23,10 +23,7 @@ The positions go into other commands too: koffset reset GROUP --to checkpoint:DI
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return nil },
 	}
-	for _, sub := range []*cobra.Command{newCheckpointShow(a), newCheckpointList(a), newCheckpointExport(a), newCheckpointRewrite(a)} {
-		a.completeFlags(sub)
-		c.AddCommand(sub)
-	}
+	c.AddCommand(newCheckpointShow(a), newCheckpointList(a), newCheckpointExport(a), newCheckpointRewrite(a))
 	return c
 }
 

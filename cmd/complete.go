@@ -61,7 +61,7 @@ func (a *App) env(name string) string {
 func (a *App) completeFlags(c *cobra.Command) {
 	src := a.completer()
 	for name, f := range map[string]completions.Func{
-		"group": src.Groups(), "to-group": src.Groups(), "topic": src.Topics(), "expect-topics": src.Topics(), "partitions": src.Partitions(),
+		"group": src.Groups(), "to-group": src.Groups(), "against": src.Groups(), "topic": src.Topics(), "expect-topics": src.Topics(), "partitions": src.Partitions(),
 		"to": src.Positions(), "from": src.Positions(), "until": src.Positions(),
 		"isolation": completions.Words("read_uncommitted", "read_committed"),
 		"by":        completions.Words(byGroup, byTopic, byPartition, byMember),
