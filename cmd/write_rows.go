@@ -75,7 +75,7 @@ func (w *write) print(res *reset.Result, incomplete bool) error {
 	doc := render.NewWriter(w.app.Streams, w.flags.format, w.meta(res))
 	sheet := render.Sheet{Name: "changes", Row: "change", Columns: w.columns(res != nil)}
 	if res != nil && w.flags.format.IsTable() {
-		sheet.Title = "\nNot as planned:"
+		sheet.Title = "Not as planned:"
 	}
 	if res == nil {
 		doc.Begin(sheet)
