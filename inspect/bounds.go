@@ -7,11 +7,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/offset"
@@ -25,9 +23,6 @@ const (
 	askLocalStart = -4
 	askTiered     = -5
 )
-
-// listChunk bounds the partitions of one ListOffsets request.
-const listChunk = 10_000
 
 // PartitionLog is what the log of one partition says. Bounds is meaningful only where Err is nil.
 type PartitionLog struct {
@@ -98,6 +93,14 @@ func PartitionsOf(topics map[string]Topic) Partitions {
 // ReadBounds reads log start, high watermark and last stable offset of the partitions, one ListOffsets a broker and kind,
 // the three kinds at once. What could not be read carries its error.
 func ReadBounds(ctx context.Context, cl *kgo.Client, parts Partitions) Log {
+	topics, err := ReadTopics(ctx, cl, slices.Collect(maps.Keys(parts)))
+	if err != nil {
+		topics = nil // each question tries by itself, and says so
+	}
+	return readBounds(ctx, cl, topics, parts)
+}
+
+func readBounds(ctx context.Context, cl *kgo.Client, topics map[string]Topic, parts Partitions) Log {
 	parts = maps.Clone(parts)
 	parts.Compact()
 	log := make(Log, len(parts))
@@ -124,7 +127,7 @@ func ReadBounds(ctx context.Context, cl *kgo.Client, parts Partitions) Log {
 	}
 	var eg errgroup.Group
 	ask := func(ts int64, iso offset.Isolation, each func(string, listed)) {
-		eg.Go(func() error { listOffsets(ctx, cl, iso, fixed(parts, ts), each); return nil })
+		eg.Go(func() error { listOffsets(ctx, cl, topics, iso, fixed(parts, ts), each); return nil })
 	}
 	ask(askStart, offset.ReadUncommitted, put(knowStart, func(p *PartitionLog, a listed) { p.Bounds.Start, p.StartEpoch = a.offset, a.epoch }))
 	ask(askEnd, offset.ReadUncommitted, put(knowEnd, func(p *PartitionLog, a listed) { p.Bounds.End, p.EndEpoch = a.offset, a.epoch }))
@@ -146,9 +149,13 @@ func ReadBounds(ctx context.Context, cl *kgo.Client, parts Partitions) Log {
 
 // ReadEnds reads the high watermarks alone, as ReadBounds does: for a second look at a few partitions.
 func ReadEnds(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]int64 {
+	return readEnds(ctx, cl, nil, parts)
+}
+
+func readEnds(ctx context.Context, cl *kgo.Client, topics map[string]Topic, parts Partitions) map[offset.Partition]int64 {
 	out := map[offset.Partition]int64{}
 	var mu sync.Mutex
-	listOffsets(ctx, cl, offset.ReadUncommitted, fixed(parts, askEnd), func(topic string, a listed) {
+	listOffsets(ctx, cl, topics, offset.ReadUncommitted, fixed(parts, askEnd), func(topic string, a listed) {
 		mu.Lock()
 		defer mu.Unlock()
 		if a.err == nil {
@@ -199,7 +206,7 @@ func FindTieredEnd(ctx context.Context, cl *kgo.Client, parts Partitions) map[of
 func lookup(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[string][]listAsk, since int16) map[offset.Partition]Lookup {
 	out := map[offset.Partition]Lookup{}
 	var mu sync.Mutex
-	listOffsets(ctx, cl, iso, asks, func(topic string, a listed) {
+	listOffsets(ctx, cl, nil, iso, asks, func(topic string, a listed) {
 		l := Lookup{Err: a.err}
 		if errors.Is(a.err, kerr.UnsupportedVersion) || errors.Is(a.err, kerr.InvalidRequest) || a.err == nil && a.version < since {
 			l.Err = ErrUnsupported
@@ -212,97 +219,4 @@ func lookup(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[
 		out[offset.Partition{Topic: topic, Partition: a.partition}] = l
 	})
 	return out
-}
-
-type listAsk struct {
-	partition int32
-	timestamp int64
-}
-
-type listed struct {
-	partition int32
-	offset    int64
-	epoch     offset.LeaderEpoch
-	time      time.Time
-	version   int16 // of the answer
-	err       error
-}
-
-func fixed(parts Partitions, ts int64) map[string][]listAsk {
-	out := make(map[string][]listAsk, len(parts))
-	for t, ns := range parts {
-		asks := make([]listAsk, len(ns))
-		for i, n := range ns {
-			asks[i] = listAsk{n, ts}
-		}
-		out[t] = asks
-	}
-	return out
-}
-
-// listOffsets sends the questions to the leaders, in requests of at most listChunk partitions, and tells every answer
-// once. The calls of each come from several goroutines.
-func listOffsets(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[string][]listAsk, each func(topic string, a listed)) {
-	var eg errgroup.Group
-	eg.SetLimit(inFlight)
-	req, n := newListOffsets(iso), 0
-	send := func() {
-		if n == 0 {
-			return
-		}
-		r := req
-		req, n = newListOffsets(iso), 0
-		eg.Go(func() error { sendListOffsets(ctx, cl, r, each); return nil })
-	}
-	for topic, list := range asks {
-		for len(list) > 0 {
-			k := min(len(list), listChunk-n)
-			rt := kmsg.NewListOffsetsRequestTopic()
-			rt.Topic = topic
-			rt.Partitions = make([]kmsg.ListOffsetsRequestTopicPartition, k)
-			for i, a := range list[:k] {
-				rt.Partitions[i] = kmsg.NewListOffsetsRequestTopicPartition()
-				rt.Partitions[i].Partition, rt.Partitions[i].Timestamp = a.partition, a.timestamp
-				rt.Partitions[i].MaxNumOffsets = 1
-			}
-			req.Topics = append(req.Topics, rt)
-			list, n = list[k:], n+k
-			if n == listChunk {
-				send()
-			}
-		}
-	}
-	send()
-	_ = eg.Wait() // every error was told per partition
-}
-
-func newListOffsets(iso offset.Isolation) *kmsg.ListOffsetsRequest {
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.ReplicaID = -1
-	if iso == offset.ReadCommitted {
-		req.IsolationLevel = 1
-	}
-	return req
-}
-
-func sendListOffsets(ctx context.Context, cl *kgo.Client, req *kmsg.ListOffsetsRequest, each func(topic string, a listed)) {
-	for _, s := range cl.RequestSharded(ctx, req) {
-		if s.Err != nil {
-			for _, t := range s.Req.(*kmsg.ListOffsetsRequest).Topics {
-				for _, p := range t.Partitions {
-					each(t.Topic, listed{partition: p.Partition, err: s.Err})
-				}
-			}
-			continue
-		}
-		for _, t := range s.Resp.(*kmsg.ListOffsetsResponse).Topics {
-			for _, p := range t.Partitions {
-				a := listed{partition: p.Partition, offset: p.Offset, epoch: offset.EpochOf(p.LeaderEpoch), version: s.Resp.GetVersion(), err: kerr.ErrorForCode(p.ErrorCode)}
-				if p.Timestamp >= 0 {
-					a.time = time.UnixMilli(p.Timestamp).UTC()
-				}
-				each(t.Topic, a)
-			}
-		}
-	}
 }

@@ -75,6 +75,7 @@ func TestBoundsErrorsArePerPartition(t *testing.T) {
 
 // What is unknown to the broker is an error at once, not a storm of retries until the deadline.
 func TestBoundsOfUnknownPartitions(t *testing.T) {
+	t.Parallel()
 	_, cl := kafkatest.FakeClient(t)
 	f := kafkatest.F1(t, cl, "")
 	start := time.Now()
@@ -94,6 +95,7 @@ func TestBoundsOfUnknownPartitions(t *testing.T) {
 
 // A dead leader costs its own partitions only, and only until the deadline.
 func TestBoundsWithoutALeader(t *testing.T) {
+	t.Parallel()
 	fake, cl := kafkatest.FakeClient(t, kfake.NumBrokers(2))
 	kafkatest.CreateTopic(t, cl, "t", 2)
 	for n := range int32(2) {
@@ -116,6 +118,23 @@ func TestBoundsWithoutALeader(t *testing.T) {
 	}
 	if l, ok := log.At(partitionOf("t", 1)); !ok || l.Err == nil {
 		t.Errorf("the partition of the dead broker: %+v", l)
+	}
+}
+
+// A leader that moved is asked again where it is now; the client still knows the old one.
+func TestBoundsOfAMovedLeader(t *testing.T) {
+	fake, cl := kafkatest.FakeClient(t, kfake.NumBrokers(2))
+	kafkatest.CreateTopic(t, cl, "t", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("t", 0, 3, 1000, 1)...)
+	for range 2 {
+		inspect.ReadBounds(t.Context(), cl, inspect.Partitions{"t": {0}})
+		if err := fake.MoveTopicPartition("t", 0, 1-fake.LeaderFor("t", 0)); err != nil {
+			t.Fatal(err)
+		}
+		l, _ := inspect.ReadBounds(t.Context(), cl, inspect.Partitions{"t": {0}}).At(partitionOf("t", 0))
+		if l.Err != nil || l.Bounds.End != 3 {
+			t.Errorf("%+v", l)
+		}
 	}
 }
 
@@ -297,5 +316,26 @@ func TestReadTopics(t *testing.T) {
 	kafkatest.CreateTopic(t, cl, "new", 1)
 	if got, err := inspect.ReadTopics(t.Context(), cl, []string{"new"}); err != nil || got["new"].Err != nil {
 		t.Errorf("a topic of this moment: %+v, %v", got["new"], err)
+	}
+}
+
+// A partition that stays without a leader is an error after the hunt for it, with the others untouched.
+func TestBoundsOfALeaderThatNeverComes(t *testing.T) {
+	t.Parallel()
+	fake, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	h := fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: f.Topic, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1})
+	start := time.Now()
+	log := inspect.ReadBounds(t.Context(), cl, inspect.Partitions{f.Topic: {0, 1, 2}})
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if h.Hits() > 30 {
+		t.Errorf("%d questions were asked", h.Hits())
+	}
+	for n := range int32(3) {
+		if l, _ := log.At(partitionOf(f.Topic, n)); n != 1 && l.Err != nil || n == 1 && !errors.Is(l.Err, kerr.NotLeaderForPartition) {
+			t.Errorf("partition %d: %+v", n, l)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func Gather(ctx context.Context, cl *kgo.Client, q GatherQuery) (*Facts, error) 
 		}
 		parts.Add(p)
 	}
-	log := ReadBounds(ctx, cl, parts)
+	log := readBounds(ctx, cl, f.Topics, parts)
 	for t, ns := range parts {
 		for _, n := range ns {
 			p := offset.Partition{Topic: t, Partition: n}

@@ -17,7 +17,11 @@ type History struct {
 	logs      map[string]*topicTrack
 	retention map[string]Retention
 	suspects  []Suspect
+
+	// What the present row is made of, in one place: made anew for each of 100,000 rows it would be 40 MB of garbage a look.
 	scratch   [WindowSamples]Sample
+	row       Row
+	diagnosis Diagnosis
 }
 
 // NewHistory makes an empty history that judges by the rules.
@@ -42,6 +46,7 @@ type topicTrack struct {
 // partTrack is one partition of one group: a ring of commits, one slot a look.
 type partTrack struct {
 	first, seen int32 // the looks at which it was seen; seen 0 is never
+	flat        int32 // since this look it was seen every time, with the same commit
 	commits     [WindowSamples]int64
 	memory      Memory
 	// A fetch from probedAt found a record of recordMs, or, where that is 0, none before drainedUntil.
@@ -52,6 +57,7 @@ type partTrack struct {
 // logTrack is one partition of a topic.
 type logTrack struct {
 	seen   int
+	flat   int // as of partTrack
 	ends   [WindowSamples]int64
 	line   Timeline
 	starts [4]timePoint // where the log start was seen to move to, and when
@@ -136,8 +142,9 @@ func (h *History) Observe(at time.Time, s *Snapshot, each func(d *Description, r
 				parts = parts[:cap(parts)]
 				g.topics[topic] = parts
 			}
-			dg := h.row(&parts[r.Partition.Partition], &r, s.Query.Isolation, readers, at, slot)
-			each(d, &r, &dg)
+			h.row = r
+			h.judge(&parts[r.Partition.Partition], s.Query.Isolation, readers, at, slot)
+			each(d, &h.row, &h.diagnosis)
 		}
 	}
 	h.forget()
@@ -161,6 +168,9 @@ func (h *History) observeLogs(at time.Time, s *Snapshot, slot int) {
 			b, p := &log[n].Bounds, &t.parts[n]
 			end := b.EndFor(s.Query.Isolation)
 			fill(&p.ends, p.seen, h.looks, slotUnread)
+			if p.seen != h.looks-1 || p.ends[(h.looks-1)%WindowSamples] != end {
+				p.flat = h.looks
+			}
 			p.ends[slot] = end
 			p.line.Add(at, end)
 			if p.seen > 0 && b.Start > p.start {
@@ -181,11 +191,14 @@ func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
 	}
 }
 
-func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Readers, at time.Time, slot int) Diagnosis {
+// judge puts the present row into its track and the verdict on it into h.diagnosis.
+func (h *History) judge(p *partTrack, iso offset.Isolation, readers Readers, at time.Time, slot int) {
+	r := &h.row
 	if p.seen == 0 {
 		p.first = int32(h.looks)
 	}
-	fill(&p.commits, int(p.seen), h.looks, slotUnread)
+	seen := int(p.seen)
+	fill(&p.commits, seen, h.looks, slotUnread)
 	p.seen = int32(h.looks)
 	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers}
 	value, ok := int64(slotUnread), r.Bounds != nil && r.Status != StatusError && r.Status != StatusUnknownTopic
@@ -197,6 +210,9 @@ func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Reader
 		value = *r.ShareStart
 	case !r.Unstable:
 		value = slotNoCommit
+	}
+	if seen != h.looks-1 || p.commits[(h.looks-1)%WindowSamples] != value {
+		p.flat = int32(h.looks)
 	}
 	p.commits[slot] = value
 	now := Sample{At: at, Unread: true}
@@ -214,7 +230,8 @@ func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Reader
 	}
 	w.Samples = h.window(p, l, now)
 	if now.Unread || now.NoCommit {
-		return Diagnose(w, h.rules)
+		h.diagnosis = Diagnose(w, h.rules)
+		return
 	}
 	probed := p.probed && p.probedAt == value && (p.recordMs != 0 || now.End <= p.drainedUntil)
 	w.Drained = probed && p.recordMs == 0
@@ -229,11 +246,11 @@ func (h *History) row(p *partTrack, r *Row, iso offset.Isolation, readers Reader
 	if probed && p.recordMs > 1 {
 		w.Age = LagTime{D: max(0, at.Sub(time.UnixMilli(p.recordMs))), Known: true, Basis: LagExact}
 	}
-	d := Diagnose(w, h.rules)
+	h.diagnosis = Diagnose(w, h.rules)
+	d := &h.diagnosis
 	if !probed && len(h.suspects) < maxSuspects && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
 		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
 	}
-	return d
 }
 
 func sampleOf(at time.Time, value, end int64) Sample {
@@ -249,8 +266,13 @@ func sampleOf(at time.Time, value, end int64) Sample {
 // window lays the ring out, oldest first, in memory that the next call uses again.
 func (h *History) window(p *partTrack, l *logTrack, now Sample) []Sample {
 	first := max(int(p.first), h.looks-WindowSamples+1)
+	// Most partitions of a large cluster do not move: nothing is between the oldest of such samples and the newest.
+	skip := l != nil && max(int(p.flat), l.flat) <= first
 	out := h.scratch[:0]
 	for i := first; i < h.looks; i++ {
+		if skip && i > first && i < h.looks-1 {
+			continue
+		}
 		k := i % WindowSamples
 		s := Sample{At: h.times[k], Unread: true}
 		if l != nil && l.ends[k] != slotUnread {
@@ -287,7 +309,9 @@ func (h *History) Window(p GroupPartition) []Sample {
 		return nil
 	}
 	k := h.looks % WindowSamples
-	return append([]Sample(nil), h.window(track, l, sampleOf(h.times[k], track.commits[k], l.ends[k]))...)
+	all := *track
+	all.flat = int32(h.looks) // every sample, for who draws them
+	return append([]Sample(nil), h.window(&all, l, sampleOf(h.times[k], track.commits[k], l.ends[k]))...)
 }
 
 // forget drops what was not seen for a whole window.

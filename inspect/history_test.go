@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -232,5 +233,45 @@ func BenchmarkObserve(b *testing.B) {
 	for b.Loop() {
 		at = at.Add(5 * time.Second)
 		h.Observe(at, s, func(*Description, *Row, *Diagnosis) {})
+	}
+}
+
+// The ring, its gaps and the shortcut for partitions that do not move give what all samples together give.
+func TestHistoryAgreesWithAllSamples(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		h := NewHistory(DefaultRules())
+		var all []Sample
+		commit, end := int64(0), int64(100)
+		calm := 0
+		for i := range 120 {
+			if calm == 0 {
+				calm = rnd.IntN(40)
+			}
+			if calm--; calm < 8 { // busy for a while, then calm for long
+				commit, end = min(commit+rnd.Int64N(30), end), end+rnd.Int64N(25)
+				if rnd.IntN(30) == 0 {
+					commit /= 2
+				}
+			}
+			at := t0.Add(time.Duration(i) * 5 * time.Second)
+			s := look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(end)}})
+			if rnd.IntN(25) == 0 {
+				s.commits["g"] = Commits{Group: "g", Err: errors.New("no answer")}
+				verdicts(h, at, s)
+				all = append(all, Sample{At: at, Unread: true})
+				continue
+			}
+			all = append(all, Sample{At: at, Committed: commit, End: end})
+			got := verdicts(h, at, s)["g/x:0"]
+			b := full(end)
+			w := WindowOf(all...)
+			w.Bounds = &b
+			want := Diagnose(w, DefaultRules())
+			if got.Health != want.Health || got.In != want.In || got.Out != want.Out || got.HasRates != want.HasRates || got.Lag != want.Lag || got.Still != want.Still {
+				t.Fatalf("seed %d, look %d: %s in %v out %v still %s; all samples say %s in %v out %v still %s", seed, i,
+					got.Health, got.In, got.Out, got.Still, want.Health, want.In, want.Out, want.Still)
+			}
+		}
 	}
 }

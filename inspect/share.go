@@ -87,7 +87,7 @@ func (s *Snapshot) shareRows(d Description, yield func(Row) bool) {
 		}
 	}
 	for _, sr := range s.Share[d.Name].Rows {
-		if !s.chosen(sr.Topic) {
+		if !s.chosenPartition(sr.Partition) {
 			continue
 		}
 		b := s.batch(d.Name, sr.Topic)

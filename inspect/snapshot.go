@@ -137,7 +137,7 @@ func (s *Snapshot) readLogs(ctx context.Context, cl *kgo.Client) error {
 			}
 		}
 	}
-	s.Log = ReadBounds(ctx, cl, parts)
+	s.Log = readBounds(ctx, cl, s.Topics, parts)
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (s *Snapshot) confirmPastEnd(ctx context.Context, cl *kgo.Client) {
 		return
 	}
 	again.Compact()
-	for p, end := range ReadEnds(ctx, cl, again) {
+	for p, end := range readEnds(ctx, cl, s.Topics, again) {
 		l := &s.Log[p.Topic][p.Partition]
 		l.Bounds.End = max(l.Bounds.End, end)
 		l.Bounds.LastStable = max(l.Bounds.LastStable, l.Bounds.Start)
@@ -291,6 +291,16 @@ func (s *Snapshot) chosen(topic string) bool {
 		return slices.ContainsFunc(s.Query.Wanted, func(w offset.TopicSpec) bool { return w.Topic == topic })
 	}
 	return s.Query.Topics == nil || s.Query.Topics.Match(topic)
+}
+
+// chosenPartition is chosen for one partition: a topic may be asked for by some of its numbers.
+func (s *Snapshot) chosenPartition(p offset.Partition) bool {
+	if len(s.Query.Wanted) == 0 {
+		return s.chosen(p.Topic)
+	}
+	return slices.ContainsFunc(s.Query.Wanted, func(w offset.TopicSpec) bool {
+		return w.Topic == p.Topic && (len(w.Partitions) == 0 || slices.Contains(w.Partitions, p.Partition))
+	})
 }
 
 func (s *Snapshot) topicsOf(d Description, c Commits) []string {

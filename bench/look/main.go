@@ -1,6 +1,6 @@
 //go:build realkafka
 
-// Command look measures inspect, resolve and start-up against koffset's own requests made bare, on a real Kafka that it
+// Command look measures inspect, resolve, serve, watch and start-up against koffset's own requests made bare, on a real Kafka that it
 // starts and ends: 1,000 groups of 100 partitions and one group of 2,000.
 //
 //	go run -tags realkafka ./bench/look          the table; exit status 1 when a bound does not hold
@@ -114,7 +114,11 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		}
 		rows = append(rows, row)
 	}
-	ok := measure.Print(os.Stdout, rows)
+	more, err := serveRows(ctx, b, bin, runs)
+	if err != nil {
+		return false, err
+	}
+	ok := measure.Print(os.Stdout, append(rows, more...))
 	if peers {
 		return ok, timePeers(ctx, b)
 	}

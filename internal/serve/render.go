@@ -4,8 +4,8 @@ import (
 	"github.com/koffset/koffset/inspect"
 )
 
-// write renders what a refresh read.
-func (c *collection) write(w *writer, perPartition bool) {
+// write renders what is of the cluster, its groups and their topics.
+func (c *collection) write(w *writer) {
 	l := c.look
 	w.one("koffset_cluster_info", 1, newPair("cluster_id", c.cluster.ID))
 	w.one("koffset_brokers", float64(len(c.cluster.Brokers)))
@@ -27,10 +27,6 @@ func (c *collection) write(w *writer, perPartition bool) {
 			}
 		}
 	})
-	if perPartition {
-		c.writePartitions(w)
-		c.writeLogs(w)
-	}
 }
 
 func (c *collection) writeGroups(w *writer) {
@@ -103,9 +99,12 @@ func (c *collection) eachRow(w *writer, name string, f func(r *rowData) (float64
 	})
 }
 
-func (c *collection) writePartitions(w *writer) {
+func (c *collection) writePartitionOffsets(w *writer) {
 	c.eachRow(w, "koffset_group_partition_committed_offset", func(r *rowData) (float64, bool) { return float64(r.committed), r.hasCommit })
 	c.eachRow(w, "koffset_group_partition_lag", func(r *rowData) (float64, bool) { return float64(r.lag), r.hasLag })
+}
+
+func (c *collection) writePartitionTimes(w *writer) {
 	c.eachRow(w, "koffset_group_partition_lag_seconds", func(r *rowData) (float64, bool) {
 		return float64(r.lagTime.D.Milliseconds()) / 1000, r.hasLag && r.lagTime.Known
 	})

@@ -66,12 +66,14 @@ type Row struct {
 	MaxRatio  float64       // zero where the bound is a time
 	MaxTime   time.Duration // zero where the bound is a ratio
 	MaxRSS    int64
+	MaxMemory int64 // zero where memory has no bound
 	BaseLabel string
 }
 
 // OK says that the bound holds.
 func (r Row) OK() bool {
-	return (r.MaxRatio == 0 || r.Ratio <= r.MaxRatio) && (r.MaxTime == 0 || r.Ours <= r.MaxTime)
+	return (r.MaxRatio == 0 || r.Ratio <= r.MaxRatio) && (r.MaxTime == 0 || r.Ours <= r.MaxTime) &&
+		(r.MaxMemory == 0 || r.MaxRSS <= r.MaxMemory)
 }
 
 // Against runs ours and base in turn, n times after one warm-up each, and compares the medians.

@@ -1,0 +1,229 @@
+//go:build realkafka
+
+// Command consume measures koffset consume against kgo alone with the same options, kcat and Kafka's own consumer
+// benchmark: values of 5,000,000 records of 100 bytes, lz4, 4 partitions, to /dev/null and to a pipe, with checkpoints every
+// second and metrics on. Every contender reads the whole topic; they take turns, and medians are compared.
+//
+//	go run -tags realkafka ./bench/consume                    starts a Kafka of its own
+//	go run -tags realkafka ./bench/consume -addr HOST:PORT    uses a running one, and leaves its topic there
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/bench/internal/measure"
+	"github.com/koffset/koffset/internal/kafkatest"
+)
+
+func main() {
+	addr := flag.String("addr", "", "a running broker; empty starts one")
+	runs := flag.Int("runs", 5, "counted runs of each contender")
+	records := flag.Int("records", 5_000_000, "records of the topic")
+	alone := flag.Bool("alone", false, "internal: read the topic with kgo alone")
+	topic := flag.String("topic", "koffset-bench", "the topic")
+	flag.Parse()
+	ctx := context.Background()
+	if *alone {
+		if err := readAlone(ctx, *addr, *topic); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ok, err := run(ctx, *addr, *topic, *runs, *records)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "consume:", err)
+		os.Exit(1)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// contender is one of those that take turns.
+type contender struct {
+	name    string
+	run     func(ctx context.Context) (measure.Sample, error)
+	seconds []float64
+	rss     int64
+}
+
+func (c *contender) median() float64 {
+	s := slices.Sorted(slices.Values(c.seconds))
+	return s[len(s)/2]
+}
+
+func run(ctx context.Context, addr, topic string, runs, records int) (bool, error) {
+	dir, err := os.MkdirTemp("", "koffset-bench-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bin := filepath.Join(dir, "koffset")
+	build := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return false, fmt.Errorf("build koffset: %w", err)
+	}
+	if addr == "" {
+		k, err := kafkatest.StartKafka(ctx, kafkatest.Options{})
+		if err != nil {
+			return false, err
+		}
+		defer k.Close()
+		addr = k.Bootstrap()
+	}
+	start := time.Now()
+	if err := fill(ctx, addr, topic, records); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(os.Stderr, "consume: %d records written in %s\n", records, time.Since(start).Round(time.Millisecond))
+	list, err := contenders(ctx, bin, dir, addr, topic, records)
+	if err != nil {
+		return false, err
+	}
+	for i := range runs + 1 {
+		for _, c := range list {
+			s, err := c.run(ctx)
+			if err != nil {
+				return false, err
+			}
+			if i == 0 {
+				continue // the page cache is warm from here on
+			}
+			c.seconds = append(c.seconds, s.Wall.Seconds())
+			c.rss = max(c.rss, s.MaxRSS)
+		}
+	}
+	return report(list, records), nil
+}
+
+// report prints the table and says whether the goals hold: at least 0.8 of kgo alone, and twice kcat.
+func report(list []*contender, records int) bool {
+	by := map[string]float64{}
+	for _, c := range list {
+		by[c.name] = float64(records) / c.median()
+	}
+	ratio := func(name string, of string) string {
+		if by[of] == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", by[name]/by[of])
+	}
+	fmt.Printf("%-44s %12s %10s %8s %8s\n", "CONTENDER", "RECORDS/S", "OF-KGO", "OF-KCAT", "MEMORY")
+	for _, c := range list {
+		rss := "-"
+		if c.rss > 0 {
+			rss = fmt.Sprintf("%dM", c.rss>>20)
+		}
+		fmt.Printf("%-44s %12.0f %10s %8s %8s\n", c.name, by[c.name], ratio(c.name, nameAlone), ratio(c.name, nameKcat), rss)
+	}
+	ok := true
+	for _, name := range []string{nameNull, namePipe} {
+		if r := by[name] / by[nameAlone]; r < 0.8 {
+			fmt.Printf("%s: %.2f of kgo alone, the goal is 0.8\n", name, r)
+			ok = false
+		}
+		if by[nameKcat] > 0 && by[name] < 2*by[nameKcat] {
+			fmt.Printf("%s: %.2f of kcat, the goal is 2\n", name, by[name]/by[nameKcat])
+			ok = false
+		}
+	}
+	return ok
+}
+
+const (
+	nameAlone = "kgo alone, same options, GOGC=400"
+	nameNull  = "koffset consume > /dev/null"
+	namePipe  = "koffset consume | cat"
+	nameKcat  = "kcat > /dev/null"
+	nameJava  = "kafka-consumer-perf-test (its own rate)"
+)
+
+func contenders(ctx context.Context, bin, dir, addr, topic string, records int) ([]*contender, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(dir, "home")
+	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_STATE_HOME=" + home, "XDG_CACHE_HOME=" + home}
+	args := []string{"-b", addr, "consume", topic, "--from", "earliest", "--until", "latest", "-q", "-g", "bench",
+		"--checkpoint-interval", "1s", "--checkpoint-dir", filepath.Join(dir, "ck"), "--metrics-listen", ":0", "--allow-rewind"}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	process := func(c measure.Command) func(context.Context) (measure.Sample, error) {
+		return func(ctx context.Context) (measure.Sample, error) { return measure.Run(ctx, c) }
+	}
+	list := []*contender{
+		{name: nameAlone, run: process(measure.Command{Name: nameAlone, Path: self, Args: []string{"-alone", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})},
+		{name: nameNull, run: process(measure.Command{Name: nameNull, Path: bin, Args: args, Env: env, Out: null})},
+		{name: namePipe, run: func(ctx context.Context) (measure.Sample, error) { return piped(ctx, bin, args, env) }},
+	}
+	if kcat, err := exec.LookPath("kcat"); err == nil {
+		list = append(list, &contender{name: nameKcat, run: process(measure.Command{Name: nameKcat, Path: kcat,
+			Args: []string{"-C", "-b", addr, "-t", topic, "-o", "beginning", "-e", "-q"}, Out: null})})
+	} else {
+		fmt.Fprintln(os.Stderr, "consume: kcat is not there (Debian's package kcat), left out")
+	}
+	jars, err := kafkatest.Jars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, &contender{name: nameJava, run: func(ctx context.Context) (measure.Sample, error) { return perfTest(ctx, jars, addr, topic, records) }})
+	return list, nil
+}
+
+// piped runs koffset with another process at the end of a pipe. The memory is koffset's.
+func piped(ctx context.Context, bin string, args, env []string) (measure.Sample, error) {
+	// A real pipe between the two: anything but a file would be copied once more, in this process.
+	r, w, err := os.Pipe()
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	defer null.Close()
+	cat := exec.CommandContext(ctx, "cat")
+	cat.Stdin, cat.Stdout = r, null
+	if err := cat.Start(); err != nil {
+		return measure.Sample{}, err
+	}
+	s, err := measure.Run(ctx, measure.Command{Name: namePipe, Path: bin, Args: args, Env: env, Out: w})
+	return s, errors.Join(err, w.Close(), r.Close(), cat.Wait())
+}
+
+// perfTest runs Kafka's benchmark and returns the time that it says it fetched for, without the JVM's start.
+func perfTest(ctx context.Context, jars, addr, topic string, records int) (measure.Sample, error) {
+	cmd := exec.CommandContext(ctx, "java", "-cp", filepath.Join(jars, "*"), "org.apache.kafka.tools.ConsumerPerformance",
+		"--bootstrap-server", addr, "--topic", topic, "--num-records", fmt.Sprint(records), "--timeout", "60000")
+	out, err := cmd.Output()
+	if err != nil {
+		return measure.Sample{}, fmt.Errorf("%s: %w", nameJava, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	var head, row []string
+	for i, l := range lines {
+		if strings.HasPrefix(l, "start.time") && i+1 < len(lines) {
+			head, row = strings.Split(l, ", "), strings.Split(lines[i+1], ", ")
+		}
+	}
+	at := slices.Index(head, "fetch.time.ms")
+	if at < 0 || at >= len(row) {
+		return measure.Sample{}, fmt.Errorf("%s printed no fetch.time.ms:\n%s", nameJava, out)
+	}
+	ms, err := time.ParseDuration(strings.TrimSpace(row[at]) + "ms")
+	return measure.Sample{Wall: ms}, err
+}
