@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,9 @@ func (o *serveOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return fmt.Errorf("serve metrics at %s: %w", o.listen, err)
 	}
 	defer l.Close()
+	// A refresh of 102,000 partitions makes 60 MB of garbage. Collected at half of the usual growth, the process stays well
+	// below 300 MB, for a few percent more work every 15 s.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	costs := &serve.Costs{}
 	s, err := o.app.connect(ctx, cmd, kgo.WithHooks(costs))
 	if err != nil {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -17,11 +18,17 @@ type History struct {
 	logs      map[string]*topicTrack
 	retention map[string]Retention
 	suspects  []Suspect
+	judges    [2]assessor
+}
 
-	// What the present row is made of, in one place: made anew for each of 100,000 rows it would be 40 MB of garbage a look.
+// assessor judges some of the groups, one row after the other. What the present row is made of is in one place: made anew for
+// each of 100,000 rows it would be 40 MB of garbage a look.
+type assessor struct {
+	h         *History
 	scratch   [WindowSamples]Sample
 	row       Row
 	diagnosis Diagnosis
+	suspects  []Suspect
 }
 
 // NewHistory makes an empty history that judges by the rules.
@@ -111,23 +118,58 @@ func (h *History) Probed(s Suspect, found *offset.Record) {
 	}
 }
 
-// Observe takes in a snapshot of a moment, and tells every row with its verdict, group by group. The pointers are valid
-// during the call only.
+// Observe takes in a snapshot of a moment, and tells every row with its verdict, group by group. The pointers to row and
+// diagnosis are valid during the call only.
 func (h *History) Observe(at time.Time, s *Snapshot, each func(d *Description, r *Row, dg *Diagnosis)) {
+	h.observe(at, s, each)
+}
+
+// ObserveHalves is Observe by two goroutines: the first half of the rows, in their order, is told to first and the second to
+// second, at the same time. No group is in both.
+func (h *History) ObserveHalves(at time.Time, s *Snapshot, first, second func(d *Description, r *Row, dg *Diagnosis)) {
+	h.observe(at, s, first, second)
+}
+
+func (h *History) observe(at time.Time, s *Snapshot, each ...func(d *Description, r *Row, dg *Diagnosis)) {
 	h.looks++
 	slot := h.looks % WindowSamples
 	h.times[slot] = at
-	h.suspects = h.suspects[:0]
 	h.observeLogs(at, s, slot)
+	total := 0
 	for i := range s.Groups {
-		d := &s.Groups[i]
-		g := h.groups[d.Name]
-		if g == nil {
-			g = &groupTrack{topics: map[string][]partTrack{}}
-			h.groups[d.Name] = g
+		name := s.Groups[i].Name
+		if h.groups[name] == nil {
+			h.groups[name] = &groupTrack{topics: map[string][]partTrack{}}
 		}
-		g.seen = h.looks
-		readers := ReadersOf(*d)
+		h.groups[name].seen = h.looks
+		total += s.commits[name].Len()
+	}
+	// The groups are cut where half of the commits are.
+	cut, seen := len(s.Groups), 0
+	if len(each) == 2 {
+		for cut = 0; cut < len(s.Groups) && seen < total/2; cut++ {
+			seen += s.commits[s.Groups[cut].Name].Len()
+		}
+	}
+	var wg sync.WaitGroup
+	for i, groups := range [][]Description{s.Groups[:cut], s.Groups[cut:]} {
+		j := &h.judges[i]
+		j.h, j.suspects = h, j.suspects[:0]
+		if len(groups) > 0 {
+			wg.Go(func() { j.observe(at, s, groups, each[i]) })
+		}
+	}
+	wg.Wait()
+	h.suspects = append(append(h.suspects[:0], h.judges[0].suspects...), h.judges[1].suspects...)
+	h.suspects = h.suspects[:min(len(h.suspects), maxSuspects)]
+	h.forget()
+}
+
+func (j *assessor) observe(at time.Time, s *Snapshot, groups []Description, each func(*Description, *Row, *Diagnosis)) {
+	h := j.h
+	for i := range groups {
+		d := &groups[i]
+		g, readers := h.groups[d.Name], ReadersOf(*d)
 		if s.Commits(d.Name).Err != nil || s.Share[d.Name].Err != nil {
 			continue // what a member is assigned would look as if nothing were committed; the gap stays a gap
 		}
@@ -142,12 +184,11 @@ func (h *History) Observe(at time.Time, s *Snapshot, each func(d *Description, r
 				parts = parts[:cap(parts)]
 				g.topics[topic] = parts
 			}
-			h.row = r
-			h.judge(&parts[r.Partition.Partition], s.Query.Isolation, readers, at, slot)
-			each(d, &h.row, &h.diagnosis)
+			j.row = r
+			j.judge(&parts[r.Partition.Partition], s.Query.Isolation, readers, at)
+			each(d, &j.row, &j.diagnosis)
 		}
 	}
-	h.forget()
 }
 
 func (h *History) observeLogs(at time.Time, s *Snapshot, slot int) {
@@ -191,9 +232,10 @@ func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
 	}
 }
 
-// judge puts the present row into its track and the verdict on it into h.diagnosis.
-func (h *History) judge(p *partTrack, iso offset.Isolation, readers Readers, at time.Time, slot int) {
-	r := &h.row
+// judge puts the present row into its track, and the verdict on it into j.diagnosis.
+func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, at time.Time) {
+	h, r := j.h, &j.row
+	slot := h.looks % WindowSamples
 	if p.seen == 0 {
 		p.first = int32(h.looks)
 	}
@@ -228,9 +270,9 @@ func (h *History) judge(p *partTrack, iso offset.Isolation, readers Readers, at 
 	if t := h.logs[r.Topic]; t != nil && int(r.Partition.Partition) < len(t.parts) {
 		l = &t.parts[r.Partition.Partition]
 	}
-	w.Samples = h.window(p, l, now)
+	w.Samples = h.window(j.scratch[:0], p, l, now)
 	if now.Unread || now.NoCommit {
-		h.diagnosis = Diagnose(w, h.rules)
+		j.diagnosis = Diagnose(w, h.rules)
 		return
 	}
 	probed := p.probed && p.probedAt == value && (p.recordMs != 0 || now.End <= p.drainedUntil)
@@ -246,10 +288,10 @@ func (h *History) judge(p *partTrack, iso offset.Isolation, readers Readers, at 
 	if probed && p.recordMs > 1 {
 		w.Age = LagTime{D: max(0, at.Sub(time.UnixMilli(p.recordMs))), Known: true, Basis: LagExact}
 	}
-	h.diagnosis = Diagnose(w, h.rules)
-	d := &h.diagnosis
-	if !probed && len(h.suspects) < maxSuspects && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
-		h.suspects = append(h.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
+	j.diagnosis = Diagnose(w, h.rules)
+	d := &j.diagnosis
+	if !probed && len(j.suspects) < maxSuspects && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
+		j.suspects = append(j.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
 	}
 }
 
@@ -263,12 +305,11 @@ func sampleOf(at time.Time, value, end int64) Sample {
 	return Sample{At: at, Committed: value, End: end}
 }
 
-// window lays the ring out, oldest first, in memory that the next call uses again.
-func (h *History) window(p *partTrack, l *logTrack, now Sample) []Sample {
+// window appends the ring's samples, oldest first.
+func (h *History) window(out []Sample, p *partTrack, l *logTrack, now Sample) []Sample {
 	first := max(int(p.first), h.looks-WindowSamples+1)
 	// Most partitions of a large cluster do not move: nothing is between the oldest of such samples and the newest.
 	skip := l != nil && max(int(p.flat), l.flat) <= first
-	out := h.scratch[:0]
 	for i := first; i < h.looks; i++ {
 		if skip && i > first && i < h.looks-1 {
 			continue
@@ -311,7 +352,7 @@ func (h *History) Window(p GroupPartition) []Sample {
 	k := h.looks % WindowSamples
 	all := *track
 	all.flat = int32(h.looks) // every sample, for who draws them
-	return append([]Sample(nil), h.window(&all, l, sampleOf(h.times[k], track.commits[k], l.ends[k]))...)
+	return h.window(nil, &all, l, sampleOf(h.times[k], track.commits[k], l.ends[k]))
 }
 
 // forget drops what was not seen for a whole window.

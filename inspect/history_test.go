@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,6 +220,49 @@ func TestHistoryMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(h)
 	runtime.KeepAlive(s)
+}
+
+// Two goroutines see what one sees.
+func TestHistoryHalves(t *testing.T) {
+	one, two := NewHistory(DefaultRules()), NewHistory(DefaultRules())
+	for i := range 30 {
+		groups := map[string]map[string][]int64{}
+		for g := range 7 {
+			groups[fmt.Sprint("g", g)] = map[string][]int64{"x": ramp(1+g%3, int64(i*g), 3)}
+		}
+		s := look(groups, map[string][]offset.Bounds{"x": {full(int64(i) * 10), full(int64(i) * 11), full(int64(i) * 12)}})
+		slices.SortFunc(s.Groups, func(a, b Description) int { return strings.Compare(a.Name, b.Name) })
+		at := t0.Add(time.Duration(i) * 5 * time.Second)
+		want := verdicts(one, at, s)
+		got := map[string]Diagnosis{}
+		var order [2][]string
+		half := func(n int) func(*Description, *Row, *Diagnosis) {
+			return func(_ *Description, r *Row, _ *Diagnosis) {
+				order[n] = append(order[n], fmt.Sprintf("%s/%s", r.Group, r.Partition))
+			}
+		}
+		var mu sync.Mutex
+		keep := func(n int) func(*Description, *Row, *Diagnosis) {
+			f := half(n)
+			return func(d *Description, r *Row, dg *Diagnosis) {
+				mu.Lock()
+				defer mu.Unlock()
+				f(d, r, dg)
+				got[order[n][len(order[n])-1]] = *dg
+			}
+		}
+		two.ObserveHalves(at, s, keep(0), keep(1))
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("look %d: %v, want %v", i, got, want)
+		}
+		all := slices.Concat(order[0], order[1])
+		if !slices.IsSorted(all) || len(order[0]) == 0 || len(order[1]) == 0 {
+			t.Fatalf("look %d: rows %v and %v", i, order[0], order[1])
+		}
+		if !reflect.DeepEqual(one.Suspects(), two.Suspects()) {
+			t.Fatalf("look %d: suspects %v, want %v", i, two.Suspects(), one.Suspects())
+		}
+	}
 }
 
 func BenchmarkObserve(b *testing.B) {

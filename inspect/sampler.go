@@ -48,6 +48,15 @@ type Look struct {
 // Look reads the groups, judges every row, and tells it to each as History.Observe does. The error is set only where
 // nothing could be read; the history is then as it was.
 func (s *Sampler) Look(ctx context.Context, each func(*Description, *Row, *Diagnosis)) (*Look, error) {
+	return s.look(ctx, func(at time.Time, snap *Snapshot) { s.History.Observe(at, snap, each) })
+}
+
+// LookHalves is Look for large clusters, as History.ObserveHalves is Observe.
+func (s *Sampler) LookHalves(ctx context.Context, first, second func(*Description, *Row, *Diagnosis)) (*Look, error) {
+	return s.look(ctx, func(at time.Time, snap *Snapshot) { s.History.ObserveHalves(at, snap, first, second) })
+}
+
+func (s *Sampler) look(ctx context.Context, observe func(time.Time, *Snapshot)) (*Look, error) {
 	began := s.Now()
 	listed, missing, err := ListGroups(ctx, s.Client)
 	if err != nil {
@@ -79,7 +88,7 @@ func (s *Sampler) Look(ctx context.Context, each func(*Description, *Row, *Diagn
 		}
 	}
 	s.readRetention(ctx, snap, l.At)
-	s.History.Observe(l.At, snap, each)
+	observe(l.At, snap)
 	l.Took = s.Now().Sub(began)
 	return l, nil
 }

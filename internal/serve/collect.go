@@ -14,6 +14,7 @@ type collection struct {
 	groups  []groupData
 	topics  []groupTopic
 	rows    []rowData
+	second  *collection // the other half, while it is read
 }
 
 type groupData struct {
@@ -45,6 +46,14 @@ type rowData struct {
 }
 
 func (c *collection) reset() {
+	if c.second == nil {
+		c.second = &collection{}
+	}
+	c.second.clear()
+	c.clear()
+}
+
+func (c *collection) clear() {
 	clear(c.groups)
 	clear(c.topics)
 	c.groups, c.topics, c.rows, c.look = c.groups[:0], c.topics[:0], c.rows[:0], nil
@@ -78,6 +87,18 @@ func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Dia
 		t.lag += dg.Lag
 	}
 	g.health.Add(inspect.GroupPartition{Group: d.Name, Partition: r.Partition}, dg)
+}
+
+// join appends the half that was collected by the other goroutine.
+func (c *collection) join() {
+	from := len(c.rows)
+	c.rows = append(c.rows, c.second.rows...)
+	for _, t := range c.second.topics {
+		t.from, t.to = t.from+from, t.to+from
+		c.topics = append(c.topics, t)
+	}
+	c.groups = append(c.groups, c.second.groups...)
+	c.second.clear()
 }
 
 // finish adds the groups that had no rows, with their errors, and sorts nothing: the snapshot is sorted.

@@ -121,10 +121,11 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	s.data.reset()
 	s.data.cluster = cluster
-	look, err := s.o.Sampler.Look(ctx, s.data.add)
+	look, err := s.o.Sampler.LookHalves(ctx, s.data.add, s.data.second.add)
 	if err != nil {
 		return err
 	}
+	s.data.join()
 	s.data.finish(look)
 	p, err := s.render(look, began)
 	if err != nil {
