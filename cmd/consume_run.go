@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -127,9 +126,6 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 	if o.app.env("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
-	// With the signal ignored a write to a pipe that nobody reads returns an error, and the run can say how it ended.
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
 	stop := o.progress(engine)
 	sum, err := engine.Run(ctx)
 	stop()
