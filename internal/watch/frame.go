@@ -110,8 +110,16 @@ func (c *Collector) Look(ctx context.Context) *Frame {
 	return f
 }
 
+// sparkLimit is up to how many partitions each has its lags of the last looks drawn: beyond that it would be 40 MB a look for
+// rows that nobody can have on the screen.
+const sparkLimit = 10_000
+
 // remember fills in the lags of the last looks.
 func (c *Collector) remember(f *Frame) {
+	total := 0
+	for i := range f.Groups {
+		total += len(f.Groups[i].Parts)
+	}
 	lags := make(map[string][]float64, len(f.Groups))
 	for i := range f.Groups {
 		g := &f.Groups[i]
@@ -122,6 +130,9 @@ func (c *Collector) remember(f *Frame) {
 		old := c.lags[g.Name]
 		g.Lags = append(old[max(0, len(old)-inspect.WindowSamples+1):len(old):len(old)], now)
 		lags[g.Name] = g.Lags
+		if total > sparkLimit {
+			continue
+		}
 		var all []float64
 		for j := range g.Parts {
 			from := len(all)

@@ -21,13 +21,15 @@ func Line(f *Frame) string {
 	var all inspect.GroupHealth
 	worst := -1
 	var in, out float64
-	rates := false
+	rates, unknown := false, false
 	for i := range f.Groups {
 		g := &f.Groups[i]
 		all.Lag += g.Health.Lag
 		all.Partitions += g.Health.Partitions
 		if t := g.Health.LagTime; t.Known && (!all.LagTime.Known || t.D > all.LagTime.D) {
 			all.LagTime = t
+		} else if !t.Known && g.Health.Lag > 0 {
+			unknown = true // the oldest record may be this group's: the age of the others would be too small
 		}
 		if g.Health.HasRates {
 			in, out, rates = in+g.Health.In, out+g.Health.Out, true
@@ -49,7 +51,7 @@ func Line(f *Frame) string {
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
-	if behind := FormatLagTime(all.LagTime); behind != "-" {
+	if behind := FormatLagTime(all.LagTime); behind != "-" && !unknown {
 		fmt.Fprintf(&b, "  behind %s", behind)
 	}
 	if f.Missing > 0 {
