@@ -52,7 +52,7 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.R
 	info := cfg.Sink.Info()
 	switch {
 	case info.ExactlyOnce && cfg.Checkpoints.Dir != "" && !cfg.Checkpoints.AtLeastOnce:
-		st.Note("exactly once: %s %s is cut back to the checkpoint on a restore", info.Kind, info.Location)
+		st.Note("exactly once: a restore cuts the %s in %s back to the checkpoint", info.Kind, info.Location)
 	case info.ExactlyOnce:
 		st.Note("at least once: without checkpoints in a folder nothing can be restored")
 	}

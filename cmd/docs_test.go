@@ -94,16 +94,21 @@ func runBlocks(t *testing.T, text string) string {
 	})
 }
 
+// docsTimeout is far more than any block takes: one that would run forever must fail with its name.
+const docsTimeout = 30 * time.Second
+
 // Undo ids end in a random number, and a plan's digest holds the topics' ids, which the sandbox makes anew.
 var (
 	undoID = regexp.MustCompile(`\b(\d{8}-\d{9})-[0-9a-f]{4}\b`)
 	planID = regexp.MustCompile(`\bplan [0-9a-f]{12}\b`)
 	member = regexp.MustCompile(`127\.0\.0\.1:[1-9]\d{4,}\b`) // a member's own port
+	pace   = regexp.MustCompile(` in [0-9.]+m?s \([0-9,]+ records/s\)`)
 )
 
 func (d *docShell) settle(s string) string {
 	s = undoID.ReplaceAllString(d.hide.Replace(s), "$1-3f9a")
 	s = member.ReplaceAllString(s, "127.0.0.1:50000")
+	s = pace.ReplaceAllString(s, " in 480ms (500 records/s)")
 	return planID.ReplaceAllString(s, "plan 5da23e6c9acd")
 }
 
@@ -173,7 +178,17 @@ func (d *docShell) command(line string) string {
 	}
 	var buf bytes.Buffer
 	streams := &render.Streams{In: strings.NewReader(""), Out: &buf, Err: &buf, Env: func(k string) string { return d.env[k] }}
-	d.last = Run(d.ctx, words[1:], App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: func() time.Time { return docsNow }, Version: "v0.1.0"})
+	now := func() time.Time { return docsNow }
+	if strings.Contains(line, "--rate") {
+		began := time.Now() // a rate needs a clock that goes
+		now = func() time.Time { return docsNow.Add(time.Since(began)) }
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, docsTimeout)
+	defer cancel()
+	d.last = Run(ctx, words[1:], App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: now, Version: "v0.1.0"})
+	if ctx.Err() != nil {
+		d.t.Fatalf("%s did not end within %s:\n%s", line, docsTimeout, buf.String())
+	}
 	return d.settle(buf.String())
 }
 

@@ -149,7 +149,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		} else {
 			var known []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-			if near := offset.Near(name, known); len(near) > 0 {
+			if near := offset.Near(name, known); len(near) > 0 && len(name) > 1 { // a letter is near to everything
 				hint = "did you mean --" + near[0] + "?"
 			}
 		}

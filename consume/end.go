@@ -76,7 +76,10 @@ func (r *run) retain(s *Summary) {
 	remove, why := false, ""
 	switch s.Ended {
 	case Finished:
-		remove, why = true, "the end was reached and everything is committed"
+		remove, why = true, "the end was reached"
+		if r.plan.Committer != CommitsNever {
+			why += ", after the last commit"
+		}
 	case Suspended:
 		why = "a suspension always keeps it"
 	case Cancelled:
