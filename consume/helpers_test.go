@@ -1,6 +1,7 @@
 package consume_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -20,4 +21,13 @@ func grow(t *testing.T, cl *kgo.Client, topic string, n int) {
 		t.Fatal(err)
 	}
 	kafkatest.WaitLeaders(t, cl, topic, int32(n))
+}
+
+func containsAll(s string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(s, p) {
+			return false
+		}
+	}
+	return true
 }
