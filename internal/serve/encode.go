@@ -59,7 +59,6 @@ type writer struct {
 	slab     *slab
 	buf      *bufio.Writer
 	err      error
-	samples  int
 }
 
 func newWriter(out io.Writer, s *slab) *writer {
@@ -89,7 +88,6 @@ func (w *writer) family(name string, fill func(add func(value float64, labels ..
 	if f.Counter {
 		kind = dto.MetricType_COUNTER
 	}
-	w.samples += len(w.slab.metrics)
 	_, w.err = expfmt.MetricFamilyToText(w.buf, &dto.MetricFamily{Name: &f.Name, Help: &f.Help, Type: &kind, Metric: w.slab.metrics})
 }
 
@@ -123,7 +121,6 @@ func (w *writer) lines(name string, fill func(line func(prefix string, partition
 			w.err = err
 		}
 	})
-	w.samples += n
 }
 
 // plainEnd follows the partition's number where the partition is the last label.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/inspect"
@@ -50,9 +48,8 @@ type Server struct {
 
 // page is what one refresh rendered, compressed.
 type page struct {
-	gz   []byte
-	at   time.Time
-	size int
+	pieces []deflated
+	at     time.Time
 }
 
 // New makes a server. Run refreshes it.
@@ -137,8 +134,8 @@ func (s *Server) refresh(ctx context.Context) error {
 	return nil
 }
 
-// render writes the page in two parts at the same time, each a gzip member of its own: what is of groups and topics with
-// half of the partitions' families, and the other half. On a cluster of 100,000 partitions that is where the time goes.
+// render writes the page in two pieces at the same time: what is of groups and topics with half of the partitions' families,
+// and the other half. On a cluster of 100,000 partitions that is where the time goes.
 func (s *Server) render(look *inspect.Look, began time.Time) (*page, error) {
 	own, compat := s.o.PerPartition, s.o.Compat == KafkaExporter
 	n := s.data.series(own, compat)
@@ -149,19 +146,23 @@ func (s *Server) render(look *inspect.Look, began time.Time) (*page, error) {
 	s.omitted = omit
 	own, compat = own && !omit, compat && !omit
 
-	var first, second part
+	var second deflated
 	var eg errgroup.Group
-	eg.Go(func() error {
-		return second.write(&slab{}, func(w *writer) {
+	eg.Go(func() (err error) {
+		second, err = deflate(func(out io.Writer) error {
+			w := newWriter(out, &slab{})
 			if own {
 				s.data.writePartitionTimes(w)
 			}
 			if compat {
 				s.data.writeKafkaExporter(w)
 			}
+			return w.flush()
 		})
+		return err
 	})
-	err := first.write(&s.slab, func(w *writer) {
+	first, err := deflate(func(out io.Writer) error {
+		w := newWriter(out, &s.slab)
 		s.data.write(w)
 		if own {
 			s.data.writePartitionOffsets(w)
@@ -173,41 +174,12 @@ func (s *Server) render(look *inspect.Look, began time.Time) (*page, error) {
 		}
 		w.one("koffset_partition_metrics_omitted", omitted)
 		w.one("koffset_refresh_duration_seconds", s.o.Now().Sub(began).Seconds())
+		return w.flush()
 	})
 	if err := cmp.Or(eg.Wait(), err); err != nil {
 		return nil, fmt.Errorf("render the metrics: %w", err)
 	}
-	return &page{gz: slices.Concat(first.gz.Bytes(), second.gz.Bytes()), at: look.At, size: first.size + second.size}, nil
-}
-
-// part is one gzip member of a page.
-type part struct {
-	gz   bytes.Buffer
-	size int
-}
-
-func (p *part) write(s *slab, fill func(*writer)) error {
-	z, err := gzip.NewWriterLevel(&p.gz, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	count := &counter{w: z}
-	w := newWriter(count, s)
-	fill(w)
-	err = cmp.Or(w.flush(), z.Close())
-	p.size = count.n
-	return err
-}
-
-type counter struct {
-	w io.Writer
-	n int
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += n
-	return n, err
+	return &page{pieces: []deflated{first, second}, at: look.At}, nil
 }
 
 // Handler serves /metrics, /healthz and a page that names them.
@@ -224,44 +196,36 @@ func (s *Server) Handler() http.Handler {
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics copies the rendered page and adds what is of the moment. Both are gzip members of their own: a gzip stream may
-// consist of several, so nothing has to be compressed again.
+// metrics copies the rendered page and adds what is of the moment.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	p := s.page.Load()
 	now := s.o.Now()
 	if p != nil && now.Sub(p.at) > keepFor*s.o.Interval {
 		p = &page{at: p.at}
 	}
-	var live bytes.Buffer
-	if err := s.writeLive(&live, p, now); err != nil {
+	live, err := deflate(func(out io.Writer) error { return s.writeLive(out, p, now) })
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
+	}
+	pieces := []deflated{live}
+	if p != nil {
+		pieces = append(slices.Clone(p.pieces), live)
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Vary", "Accept-Encoding")
-	if !acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		if p != nil && len(p.gz) > 0 {
-			z, err := gzip.NewReader(bytes.NewReader(p.gz))
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			_, _ = io.Copy(w, z)
+	// An error from here on is of a reader that went away.
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		_ = writeGzip(w, pieces...)
+		return
+	}
+	for _, piece := range pieces {
+		if piece.inflate(w) != nil {
+			return
 		}
-		_, _ = w.Write(live.Bytes())
-		return
 	}
-	h.Set("Content-Encoding", "gzip")
-	if p != nil {
-		_, _ = w.Write(p.gz)
-	}
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return
-	}
-	_, _ = z.Write(live.Bytes())
-	_ = z.Close()
 }
 
 func acceptsGzip(header string) bool {

@@ -81,6 +81,7 @@ func (r *rig) scrape(t *testing.T, encoding string) map[string]float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
+		z.Multistream(false) // curl reads one member only
 		body = z
 	}
 	out := map[string]float64{}
