@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/offset"
@@ -82,13 +84,17 @@ func TestMaxRecords(t *testing.T) {
 // The last offsets before the end are markers, aborted records, an open transaction.
 func TestEndOfTransactions(t *testing.T) {
 	_, cl := fake(t)
-	f := kafkatest.NewF3(t, cl, "")
+	testEndOfTransactions(t, cl, "")
+}
+
+func testEndOfTransactions(t *testing.T, cl *kgo.Client, prefix string) {
+	f := kafkatest.NewF3(t, cl, prefix)
 	run := func(cfg consume.Config) ([]string, consume.Summary) {
 		t.Helper()
 		sink := &collector{}
 		cfg.Client, cfg.Topics, cfg.Sink = cl, topics(f.Topic), sink
 		cfg.Start, cfg.End = from(t, "earliest"), until(t, "latest")
-		cfg.Group, cfg.Commit.Auto, cfg.Policies.AllowRewind = "tx", true, true
+		cfg.Group, cfg.Commit.Auto, cfg.Policies.AllowRewind = f.Topic, true, true
 		sum, err := consume.Run(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)

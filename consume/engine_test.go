@@ -199,7 +199,11 @@ func fake(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
 
 func TestStartModes(t *testing.T) {
 	_, cl := fake(t)
-	f := kafkatest.F1(t, cl, "")
+	testStartModes(t, cl, "")
+}
+
+func testStartModes(t *testing.T, cl *kgo.Client, prefix string) {
+	f := kafkatest.F1(t, cl, prefix)
 	millis := fmt.Sprint(kafkatest.F1Start + 500)
 	mode := func(m, millis, offsets string) consume.Start {
 		s, _, err := consume.ParseStart(m, millis, offsets, f.Topic)

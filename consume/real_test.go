@@ -1,0 +1,188 @@
+//go:build realkafka
+
+package consume_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/kafkatest"
+)
+
+// real is the broker of this package's tagged tests. Its cleaner looks for work all the time, for the test of compaction.
+var real = kafkatest.Shared{Options: kafkatest.Options{Properties: map[string]string{"log.cleaner.backoff.ms": "100"}}}
+
+func TestMain(m *testing.M) { os.Exit(real.Main(m)) }
+
+func TestRealStartModes(t *testing.T) { testStartModes(t, real.Kafka(t).Client(t), "modes-") }
+
+func TestRealTransactions(t *testing.T) { testEndOfTransactions(t, real.Kafka(t).Client(t), "tx-") }
+
+func TestRealCommits(t *testing.T) {
+	cl := real.Kafka(t).Client(t)
+	testCommitsOnCheckpoint(t, cl)
+	testAutoCommit(t, nil, cl)
+}
+
+func TestRealRetention(t *testing.T) { testRetention(t, real.Kafka(t).Client(t)) }
+
+func TestRealRetentionDuringRun(t *testing.T) {
+	testRetentionDuringRun(t, real.Kafka(t).Client(t), "real-expiring")
+}
+
+func TestRealJoin(t *testing.T) {
+	for _, protocol := range []string{"classic", "consumer"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			testJoin(t, real.Kafka(t).Client(t), "real-join-"+protocol, protocol == "consumer")
+		})
+	}
+}
+
+// Compaction made holes, one of them around the end.
+func TestRealCompaction(t *testing.T) {
+	cl := real.Kafka(t).Client(t)
+	const topic = "real-compacted"
+	kafkatest.CreateTopic(t, cl, topic, 1, "cleanup.policy", "compact", "segment.ms", "100", "min.cleanable.dirty.ratio", "0.01", "delete.retention.ms", "0")
+	put := func(key string) {
+		t.Helper()
+		r := &kgo.Record{Topic: topic, Key: []byte(key), Value: []byte(key)}
+		kafkatest.ProduceEach(t, cl, r)
+	}
+	for _, key := range []string{"a", "b", "k", "k", "k", "k", "c"} {
+		put(key)
+	}
+	next := int64(7)
+	read := func(end string) []string {
+		t.Helper()
+		sink := &collector{}
+		sum, err := consume.Run(t.Context(), consume.Config{Client: cl, Topics: topics(topic), Start: from(t, "earliest"), End: until(t, end), Sink: sink})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end == "5" && sum.Stats.Partitions[0].Position != 5 {
+			t.Fatalf("position %d, want 5", sum.Stats.Partitions[0].Position)
+		}
+		return sink.sorted()
+	}
+	kafkatest.Until(t, "the records before the end are compacted away", func() bool {
+		put(fmt.Sprint("filler", next)) // segments are rolled by writes only
+		next++
+		return slices.Equal(read("5"), span(topic, 0, 0, 2))
+	})
+	if got := read("latest"); got[len(got)-1] == "" || slices.Contains(got, topic+":0@3") {
+		t.Errorf("read %v", got)
+	}
+}
+
+// Members that join the group take the right to commit away: checkpoints go on, commits fail, and go on when they leave.
+func TestRealMemberJoins(t *testing.T) {
+	cl := real.Kafka(t).Client(t)
+	for name, join := range map[string]func(testing.TB, *kgo.Client, kafkatest.MemberOptions) *kafkatest.Member{"classic": kafkatest.JoinClassic, "consumer": kafkatest.Join848} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			topic := "real-second-" + name
+			kafkatest.CreateTopic(t, cl, topic, 1)
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 10, 1000, 1)...)
+			sink, said := &collector{}, &notes{}
+			cfg := job(t, cl, sink, topic)
+			cfg.Group, cfg.Notify, cfg.Checkpoints.Interval = topic, said.add, 100*time.Millisecond
+			b := start(t, cfg)
+			kafkatest.Until(t, "the run has committed", func() bool { return kafkatest.CommittedOffsets(t, cl, topic, topic)[0] == 10 })
+			m := join(t, cl, kafkatest.MemberOptions{Group: topic, Topics: []string{topic}})
+			kafkatest.Until(t, "the failed commit is told", func() bool { return said.has("the group has members of its own now") })
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 5, 2000, 1)...)
+			kafkatest.Until(t, "a checkpoint holds the new records", func() bool {
+				c, ok := newest(t, cfg)
+				return ok && c.Partitions[0].Offset == 15
+			})
+			if got := kafkatest.CommittedOffsets(t, cl, topic, topic)[0]; got != 10 {
+				t.Errorf("committed %d while a member was there", got)
+			}
+			m.Close()
+			kafkatest.Until(t, "commits go on", func() bool { return kafkatest.CommittedOffsets(t, cl, topic, topic)[0] == 15 })
+			b.stop(nil)
+			b.wait(t)
+			if b.err != nil || b.sum.Stats.Checkpoints.Failed != 0 || b.sum.Stats.CommitsFailed == 0 {
+				t.Errorf("%v, %d checkpoints failed, %d commits failed", b.err, b.sum.Stats.Checkpoints.Failed, b.sum.Stats.CommitsFailed)
+			}
+		})
+	}
+}
+
+// Two engines on one group, at different places: both say so, and the one behind moves nothing back.
+func TestRealTwoEngines(t *testing.T) {
+	cl := real.Kafka(t).Client(t)
+	const topic = "real-two"
+	kafkatest.CreateTopic(t, cl, topic, 1)
+	kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 200, 1000, 1)...)
+	cfg := func(said *notes, s consume.Sink) consume.Config {
+		c := job(t, cl, s, topic)
+		c.Group, c.Notify, c.Checkpoints.Interval, c.Policies.AllowRewind = topic, said.add, 50*time.Millisecond, false
+		return c
+	}
+	behind, ahead := &notes{}, &notes{}
+	slow := cfg(behind, &collector{})
+	slow.Rate = consume.Rate{Records: 20}
+	one := start(t, slow)
+	kafkatest.Until(t, "the slow one has committed", func() bool { return kafkatest.CommittedOffsets(t, cl, topic, topic)[0] > 0 })
+	fast := cfg(ahead, &collector{})
+	fast.Start = from(t, "150")
+	two := start(t, fast)
+	kafkatest.Until(t, "the slow one says that somebody else commits", func() bool { return behind.has("somebody else commits to group " + topic) })
+	if got := kafkatest.CommittedOffsets(t, cl, topic, topic)[0]; got != 200 {
+		t.Errorf("committed %d, want 200: the slow one must not move it back", got)
+	}
+	for _, b := range []*background{one, two} {
+		b.stop(nil)
+		b.wait(t)
+	}
+	if one.sum.Stats.ForeignCommits == 0 {
+		t.Error("the foreign commits were not counted")
+	}
+	if two.err != nil {
+		t.Errorf("the fast one ended with %v", two.err)
+	}
+}
+
+// The broker goes away in the middle and comes back: the run goes on, nothing is missing, nothing comes twice.
+func TestRealBrokerRestart(t *testing.T) {
+	k := kafkatest.Start(t, kafkatest.Options{})
+	cl := k.Client(t)
+	const topic = "restart"
+	kafkatest.CreateTopic(t, cl, topic, 2)
+	put := func(from int) {
+		t.Helper()
+		for p := range int32(2) {
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, p, 500, int64(from), 1)...)
+		}
+	}
+	put(1000)
+	sink, said := &collector{}, &notes{}
+	cfg := job(t, cl, sink, topic)
+	cfg.Notify, cfg.Checkpoints.Interval, cfg.Group = said.add, 50*time.Millisecond, topic
+	b := start(t, cfg)
+	b.reach(t, sink.until(1000))
+	k.Restart(t)
+	put(2000)
+	b.reach(t, sink.until(2000))
+	kafkatest.Until(t, "commits go on", func() bool {
+		got := kafkatest.CommittedOffsets(t, cl, topic, topic)
+		return got[0] == 1000 && got[1] == 1000
+	})
+	b.stop(nil)
+	b.wait(t)
+	if got, want := sink.sorted(), all(span(topic, 0, 0, 1000), span(topic, 1, 0, 1000)); b.err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v: %d records, want %d\n%s", b.err, len(got), len(want), said.text())
+	}
+	if strings.Contains(said.text(), "checkpoint 1 failed") {
+		t.Errorf("a checkpoint failed because the broker was away:\n%s", said.text())
+	}
+}
