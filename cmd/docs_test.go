@@ -70,12 +70,21 @@ func firstDifference(a, b string) string {
 var consoleBlock = regexp.MustCompile("(?s)\n```console\n(.*?)\n```")
 
 func runBlocks(t *testing.T, text string) string {
+	d := newDocShell(t)
+	return consoleBlock.ReplaceAllStringFunc(text, func(block string) string {
+		body := strings.TrimSuffix(strings.TrimPrefix(block, "\n```console\n"), "\n```")
+		return "\n```console\n" + d.run(body) + "\n```"
+	})
+}
+
+// newDocShell starts a sandbox of two clusters, and works in a folder of its own that holds Flink's snapshots.
+func newDocShell(t *testing.T) *docShell {
 	ctx := t.Context()
 	s, err := sandbox.Start(ctx, sandbox.Config{Clusters: 2, Now: docsNow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(s.Close)
 	// Of a length that is always the same: a path is part of the widths of a table, and t.TempDir's has a random number in it.
 	base := t.TempDir()
 	dir := filepath.Join(base, strings.Repeat("d", max(1, 50-len(base))))
@@ -86,12 +95,9 @@ func runBlocks(t *testing.T, text string) string {
 	copyFlinkSet(t, "f22-hashmap", filepath.Join(dir, "flink"))
 	copyFlinkSet(t, "f120-legacy", filepath.Join(dir, "flink-old"))
 	t.Chdir(dir)
-	d := docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
+	d := &docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
 	d.hide = strings.NewReplacer(s.Bootstrap(), "127.0.0.1:9092", s.Clusters[1].Bootstrap, "127.0.0.1:9093", dir, "~")
-	return consoleBlock.ReplaceAllStringFunc(text, func(block string) string {
-		body := strings.TrimSuffix(strings.TrimPrefix(block, "\n```console\n"), "\n```")
-		return "\n```console\n" + d.run(body) + "\n```"
-	})
+	return d
 }
 
 // docsTimeout is far more than any block takes: one that would run forever must fail with its name.
