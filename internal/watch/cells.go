@@ -1,0 +1,150 @@
+package watch
+
+// The cells of a row.
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+func nameCell(r row) string {
+	if r.part != nil {
+		return "   " + render.Escape(r.part.Partition.String())
+	}
+	return " " + render.Escape(r.group.Name)
+}
+
+func committedCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.Committed, 10)
+	case r.part != nil && r.part.HasCommit:
+		return strconv.FormatInt(r.part.Committed, 10)
+	}
+	return "-"
+}
+
+func endCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.End, 10)
+	case r.part != nil && r.part.HasBounds:
+		return strconv.FormatInt(r.part.End, 10)
+	}
+	return "-"
+}
+
+func lagCell(r row) string {
+	switch {
+	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+		return strconv.FormatInt(r.group.Health.Lag, 10)
+	case r.part != nil && r.part.Diagnosis.HasLag:
+		return strconv.FormatInt(r.part.Diagnosis.Lag, 10)
+	}
+	return "-"
+}
+
+func rateCell(r row, out bool) string {
+	in, o, ok := r.group.Health.In, r.group.Health.Out, r.group.Health.HasRates
+	if r.part != nil {
+		in, o, ok = r.part.Diagnosis.In, r.part.Diagnosis.Out, r.part.Diagnosis.HasRates
+	}
+	switch {
+	case !ok:
+		return "-"
+	case out:
+		return inspect.FormatRate(o)
+	}
+	return inspect.FormatRate(in)
+}
+
+func etaCell(r row) string {
+	eta, ok := r.group.Health.ETA()
+	if r.part != nil {
+		eta, ok = r.part.Diagnosis.ETA, r.part.Diagnosis.HasETA
+	}
+	switch {
+	case !ok:
+		return "-"
+	case eta == 0:
+		return "0s"
+	}
+	return offset.FormatDuration(eta)
+}
+
+// behindCell is the lag in time: ~ where it is interpolated, > where it is at least that, bare where it is exact.
+func behindCell(r row) string {
+	t := r.group.Health.LagTime
+	if r.part != nil {
+		t = r.part.Diagnosis.LagTime
+	}
+	return FormatLagTime(t)
+}
+
+// FormatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact.
+func FormatLagTime(t inspect.LagTime) string {
+	switch {
+	case !t.Known:
+		return "-"
+	case t.D == 0:
+		return "0s"
+	case t.Basis == inspect.LagInterpolated:
+		return "~" + offset.FormatDuration(t.D)
+	case t.Basis == inspect.LagAtLeast:
+		return ">" + offset.FormatDuration(t.D)
+	}
+	return offset.FormatDuration(t.D)
+}
+
+func why(r row) string {
+	switch {
+	case r.part != nil:
+		return r.part.Diagnosis.Why()
+	case r.group.NotFound:
+		return "no such group"
+	case r.group.Err != nil:
+		return render.Clean(r.group.Err.Error())
+	case r.group.Health.Health == inspect.HealthOK:
+		return ""
+	case r.group.Health.Partitions > 1:
+		return render.Escape(r.group.Health.Of.Partition.String()) + ": " + r.group.Health.Why()
+	}
+	return r.group.Health.Why()
+}
+
+// sparkCell draws the last lags between nothing and the largest of them.
+func sparkCell(r row) string {
+	lags := r.group.Lags
+	if r.part != nil {
+		lags = r.part.Lags
+	}
+	return Spark(lags, sparkWidth)
+}
+
+// Spark draws the last width values, from zero to the largest of them; a value that is not known is a blank.
+func Spark(values []float64, width int) string {
+	values = values[max(0, len(values)-width):]
+	top := 0.0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			top = max(top, v)
+		}
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	out := make([]rune, 0, len(values))
+	for _, v := range values {
+		switch {
+		case math.IsNaN(v):
+			out = append(out, ' ')
+		case top == 0:
+			out = append(out, bars[0])
+		default:
+			out = append(out, bars[int(math.Round(v/top*float64(len(bars)-1)))])
+		}
+	}
+	return string(out)
+}
