@@ -193,7 +193,7 @@ func TestCheckpointTimeout(t *testing.T) {
 		}, nil
 	}
 	cfg := job(t, cl, sink, "slow")
-	cfg.Notify, cfg.Checkpoints.Timeout, cfg.Checkpoints.Tolerable = said.add, 40*time.Millisecond, 1
+	cfg.Notify, cfg.Checkpoints.Timeout, cfg.Checkpoints.Tolerable = said.add, 1500*time.Millisecond, 1
 	b := start(t, cfg)
 	kafkatest.Until(t, "the slow one is dropped and a later one completes", func() bool {
 		c, _ := newest(t, cfg)

@@ -36,6 +36,7 @@ func (r *run) end(err error) (Summary, error) {
 	if err != nil {
 		s.Ended = Broken
 	}
+	r.keeper.quiesce(ctx)
 	if cerr := r.cfg.Sink.Close(ctx); cerr != nil && err == nil {
 		err, s.Ended = fmt.Errorf("close the sink: %w", cerr), Broken
 	}

@@ -26,6 +26,8 @@ type keeper struct {
 	onDisk  []int64 // completed and kept, the oldest first; a restored one is the first
 	path    string  // of the newest on disk
 	beside  sync.WaitGroup
+	ctx     context.Context // of what runs beside
+	cancel  context.CancelFunc
 }
 
 // kept is the end of a checkpoint's asynchronous part.
@@ -41,6 +43,29 @@ func (k *keeper) init(r *run) {
 	k.r, k.newest = r, -1
 	k.on = r.cfg.Checkpoints.Interval > 0
 	k.results = make(chan kept, 64)
+	k.ctx, k.cancel = context.WithCancel(r.work)
+}
+
+// quiesce ends what runs beside the loop and removes what it still wrote: after the end of a run nothing may appear on
+// disk any more, least of all after a finish has removed everything.
+func (k *keeper) quiesce(ctx context.Context) {
+	k.cancel()
+	done := make(chan struct{})
+	go func() { k.beside.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	for {
+		select {
+		case res := <-k.results:
+			if !slices.Contains(k.onDisk, res.id) {
+				k.discard(res.id)
+			}
+		default:
+			return
+		}
+	}
 }
 
 // first writes the checkpoint before the first record, so that a crash before the next one does not resolve "latest" to a
@@ -112,7 +137,7 @@ func (k *keeper) tick(now time.Time) error {
 	k.r.stats.checkpoint(func(s *CheckpointStats) { s.Running = len(k.sched.running) })
 	records := k.r.total + k.r.stats.records.Load()
 	k.beside.Go(func() {
-		ctx, cancel := context.WithTimeout(k.r.work, k.sched.timeout)
+		ctx, cancel := context.WithTimeout(k.ctx, k.sched.timeout)
 		defer cancel()
 		res := k.persist(ctx, id, marks, records, "", persist)
 		select {

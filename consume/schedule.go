@@ -121,8 +121,6 @@ func (s *scheduler) count(id int64) {
 // tooMany says that more checkpoints failed one after another than are tolerable.
 func (s *scheduler) tooMany() bool { return s.failed > s.tolerable }
 
-func (s *scheduler) idle() bool { return len(s.running) == 0 }
-
 // begun is when a running checkpoint began.
 func (s *scheduler) begun(id int64) (time.Time, bool) {
 	for _, r := range s.running {
