@@ -15,8 +15,8 @@ import (
 
 func newDemo(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", GroupID: "other", Short: "See it work on a cluster in this process", Args: noArgs,
-		Long: `Start an in-process Kafka with sample topics and groups, run koffset's main commands on it, and print each command
+		Use: "demo", GroupID: "other", Short: "See it work on clusters in this process", Args: noArgs,
+		Long: `Start two in-process Kafkas with sample topics and groups, run koffset's main commands on it, and print each command
 before its output. It needs no cluster and leaves nothing behind.
 
 Exit status:
@@ -34,7 +34,7 @@ type demoStep struct {
 }
 
 func (a *App) demo(ctx context.Context) error {
-	s, err := sandbox.Start(ctx, sandbox.Config{Now: a.Now()})
+	s, err := sandbox.Start(ctx, sandbox.Config{Clusters: 2, Now: a.Now()})
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func (a *App) demo(ctx context.Context) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	// The operator's own configuration must not reach the demo, nor the demo's journal the operator's state.
 	env := []string{"KOFFSET_BROKERS=" + s.Bootstrap(), "KOFFSET_STATE_DIR=" + dir, "HOME=" + dir}
-	for _, step := range demoSteps(a.Now()) {
+	for _, step := range demoSteps(a.Now(), s.Bootstrap(), s.Clusters[1].Bootstrap) {
 		if err := a.demoStep(ctx, env, dir, step); err != nil {
 			return err
 		}
 	}
-	a.demoSay("Next: koffset sandbox keeps this cluster until Ctrl-C and prints what to export;")
+	a.demoSay("Next: koffset sandbox --clusters 2 keeps these clusters until Ctrl-C and prints what to export;")
 	a.demoSay("koffset -b HOST:PORT inspect looks at your own. Nothing is changed without --execute.")
 	return a.Streams.Flush()
 }
@@ -80,7 +80,7 @@ func (a *App) demoStep(ctx context.Context, env []string, dir string, step demoS
 	return a.Streams.Flush()
 }
 
-func demoSteps(now time.Time) []demoStep {
+func demoSteps(now time.Time, first, second string) []demoStep {
 	day := now.UTC().Format("20060102") // an undo id begins with it; the demo's journal holds one operation
 	return []demoStep{
 		{say: "All groups in one screen: what they are, how far behind, what is wrong.", args: []string{"inspect"}},
@@ -93,6 +93,10 @@ func demoSteps(now time.Time) []demoStep {
 		{say: "What was done?", args: []string{"undo"}},
 		{say: "And back: offsets, epochs and metadata as they were.", args: []string{"undo", day, "--execute"}},
 		{say: "A running group is not rewound under its feet.", args: []string{"reset", "analytics", "--all-topics", "--to-earliest", "--execute"}, exit: exitRefused},
+		{say: "Consume from an exact place to an exact place: what partition 0 got in the last minutes, and not one record more.", args: []string{"consume", "orders:0", "--from", "@-5m", "--until", "latest"}},
+		{say: "Move a group to another cluster, where the same records have other offsets. First write down where it stands,", args: []string{"migrate", "export", "shipping", "--out", "shipping.jsonl"}},
+		{say: "then find the same records there,", args: []string{"-b", second, "migrate", "import", "shipping.jsonl", "--execute"}},
+		{say: "and compare both: every position is at the same record.", args: []string{"-b", second, "migrate", "verify", "shipping", "--source-bootstrap-server", first}},
 	}
 }
 

@@ -229,3 +229,29 @@ func (d *docShell) words(line string) []string {
 	}
 	return out
 }
+
+// Every direct dependency has its reason in the README.
+func TestDependenciesAreExplained(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := string(readme)[strings.Index(string(readme), "### Dependencies"):]
+	direct := regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1)
+	if len(direct) < 10 {
+		t.Fatalf("go.mod names %d direct dependencies", len(direct))
+	}
+	for _, m := range direct {
+		name := m[1]
+		if own, ok := strings.CutPrefix(name, "github.com/twmb/franz-go/"); ok && strings.Contains(table, "`"+own+"`") {
+			continue
+		}
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("the README does not say what %s is for", name)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func newProfileList(a *App) *cobra.Command {
 	var out outputFlag
 	c := &cobra.Command{
 		Use: "list", Short: "List the profiles of the configuration file", Args: noArgs,
-		Long: "List the profiles of the configuration file. The current one is used when neither --profile nor -b is given.",
+		Long: "List the profiles of the configuration file. The current one is used when neither --profile nor -b is given." + profileStatus,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := out.format()
 			if err != nil {
@@ -92,7 +92,7 @@ func newProfileShow(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [PROFILE]", Short: "Show the settings in force, each with its source",
 		Long: `Show the settings that a profile gives, each with the place it came from. --resolved shows every setting in force:
-flags, files, environment and built-in values too. Secrets are masked; no connection is opened.`,
+flags, files, environment and built-in values too. Secrets are masked; no connection is opened.` + profileStatus,
 		ValidArgsFunction: a.completeProfiles,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -137,7 +137,7 @@ flags, files, environment and built-in values too. Secrets are masked; no connec
 func newProfileUse(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "use PROFILE", Short: "Make a profile the current one",
-		Long:              "Make a profile the current one, by writing current_profile into the configuration file. Comments and order are kept.",
+		Long:              "Make a profile the current one, by writing current_profile into the configuration file. Comments and order are kept." + profileStatus,
 		ValidArgsFunction: a.completeProfiles,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -155,3 +155,6 @@ func newProfileUse(a *App) *cobra.Command {
 		},
 	}
 }
+
+// profileStatus ends the help of commands that talk to no cluster.
+const profileStatus = "\n\nExit status:\n  0  done\n  2  usage or configuration"

@@ -75,6 +75,7 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 		root.AddCommand(c)
 	}
 	a.completeGlobals(root)
+	tidyUsage(root)
 	return root
 }
 

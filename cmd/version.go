@@ -13,7 +13,7 @@ func newVersion(a *App) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use: "version", GroupID: "other", Short: "Print koffset's version", Args: noArgs,
-		Long: "Print koffset's version, the Go version it was built with and the platform.",
+		Long: "Print koffset's version, the Go version it was built with and the platform." + profileStatus,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := render.ParseFormat(out, render.Table, render.JSON)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func run(markdown, man, comp string) error {
 			return err
 		}
 		if err := doc.GenMarkdownTree(root, markdown); err != nil {
+			return err
+		}
+		if err := tidy(markdown); err != nil {
 			return err
 		}
 	}
@@ -74,6 +78,27 @@ func fresh(dir string) error {
 		}
 	}
 	return os.MkdirAll(dir, 0o755)
+}
+
+// exitStatus is a list in the help that Markdown would run together.
+var exitStatus = regexp.MustCompile(`(?m)^Exit status:\n((?:  .*(?:\n|\z))+)`)
+
+// tidy makes the lists of flags on the pages what --help shows, and the exit status a block.
+func tidy(dir string) error {
+	pages, err := filepath.Glob(filepath.Join(dir, "koffset*.md"))
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(p, []byte(exitStatus.ReplaceAllString(cmd.TidyFlags(string(text)), "Exit status:\n\n```\n$1```\n")), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func scripts(root *cobra.Command, dir string) error {
