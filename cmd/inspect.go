@@ -27,7 +27,9 @@ type inspectOptions struct {
 	failOn    string
 	expect    []string
 	only      onlyFlag
-	lagTime   bool
+
+	positionFrom string
+	lagTime      bool
 
 	// What parse made of them.
 	format  render.Format
@@ -79,6 +81,8 @@ invalid-commit, unknown-topic, error.` + exitStatus(
 	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
 	o.only.add(c)
+	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
+	_ = c.RegisterFlagCompletionFunc("position-from", checkpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
 	return c
 }
@@ -131,7 +135,7 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if o.only != "" && o.by != byPartition {
 		return usagef("add --by partition", "--only chooses partitions, and the rows are by %s", o.by)
 	}
-	return nil
+	return o.checkPosition()
 }
 
 func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
@@ -157,6 +161,9 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return cause(ctx, err)
 	}
 	out := inspection{o: o, s: s, snap: snap, partial: partial}
+	if err := out.readPositions(ctx); err != nil {
+		return err
+	}
 	out.readLagTimes(ctx)
 	return out.print()
 }
@@ -204,6 +211,8 @@ type inspection struct {
 	s       *session
 	snap    *inspect.Snapshot
 	partial bool
+
+	positions map[offset.Partition]int64 // of --position-from; nil without it
 
 	// The exact lags in time, where they were asked for, and when they were read.
 	times      map[inspect.GroupPartition]inspect.TimedLag

@@ -99,7 +99,7 @@ func application(d inspect.Description) string {
 }
 
 func (p *inspection) partitionSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: p.withLagColumns(lagColumnOfPartition, []render.Column{
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: p.withPositionColumn(p.withLagColumns(lagColumnOfPartition, []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -120,7 +120,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Key: "member", NoTable: true, NoCSV: true},
 		{Header: "UNSTABLE", Key: "unstable", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
-	}, true)})
+	}, true))})
 	for _, d := range p.snap.Groups {
 		if err := p.snap.GroupErr(d); err != nil {
 			p.failed(err)
@@ -131,7 +131,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 				continue
 			}
 			p.count(r)
-			w.Row(p.withLagCells(lagColumnOfPartition, partitionCells(r), r)...)
+			w.Row(p.withPositionCell(p.withLagCells(lagColumnOfPartition, partitionCells(r), r), r)...)
 		}
 	}
 }

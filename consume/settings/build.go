@@ -212,7 +212,7 @@ func (x *reader) checkpoints(out *Run) {
 		out.note(r.Get(ChkRetention), "name a folder: "+ChkDir, "%s has no effect: checkpoints are in memory", ChkRetention)
 	}
 	if k.Interval == 0 {
-		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk} {
+		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk, StoreURL} {
 			if r.Has(key) {
 				out.note(r.Get(key), "give "+ChkInterval, "%s has no effect: checkpoints are off", key)
 			}
