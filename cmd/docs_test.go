@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/sandbox"
 )
@@ -252,6 +254,48 @@ func TestDependenciesAreExplained(t *testing.T) {
 		}
 		if !strings.Contains(table, "`"+name+"`") {
 			t.Errorf("the README does not say what %s is for", name)
+		}
+	}
+}
+
+// The production check list is the one that consume --explain goes through: the same lines in the same order.
+func TestCheckListIsTheCommands(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "checklist.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| check | what it wants |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var written []string
+	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z][^|]*) \|`).FindAllStringSubmatch(table, -1) {
+		written = append(written, m[1])
+	}
+	var asked []string
+	for _, m := range regexp.MustCompile(`"kind":"check","check":"([^"]+)"`).FindAllStringSubmatch(newDocShell(t).command("koffset consume orders -g shipping --explain -o jsonl"), -1) {
+		asked = append(asked, m[1])
+	}
+	if len(asked) == 0 || !slices.Equal(written, asked) {
+		t.Errorf("docs/checklist.md lists %q, the command checks %q", written, asked)
+	}
+}
+
+// Every metric of a run is in docs/metrics-consume.md.
+func TestConsumeMetricsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "metrics-consume.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := consume.WriteMetrics(&b, consume.Stats{Checkpoints: consume.CheckpointStats{On: true, LastAt: docsNow}}); err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(b.String(), -1)
+	if len(names) < 20 {
+		t.Fatalf("%d metrics in\n%s", len(names), b.String())
+	}
+	for _, m := range names {
+		if !strings.Contains(string(page), "`"+m[1]+"`") {
+			t.Errorf("docs/metrics-consume.md does not name %s", m[1])
 		}
 	}
 }
