@@ -348,6 +348,9 @@ func (o *exportOptions) say(s *session) {
 		line += fmt.Sprintf("; %s could not be read", render.Count(t.failed))
 	}
 	o.app.Streams.Note("%s", line)
+	if o.toStore != "" {
+		o.app.Streams.Note("saved in %s", store.Mask(o.toStore))
+	}
 	if n := len(t.live); n > 0 {
 		shown := strings.Join(t.live[:min(3, n)], ", ")
 		if n > 3 {

@@ -137,9 +137,9 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 		return c
 	case !i.Resolved() && o.SkipUnresolved:
 		c.How = offset.ReasonSkipped
-		return leave("unresolved: %s", strings.Join(i.Reasons, "; "))
+		return leave("unresolved: %s", reasons(i.Reasons))
 	case !i.Resolved():
-		refuseRow(&c, "unresolved: "+strings.Join(i.Reasons, "; "), i.Hint)
+		refuseRow(&c, "unresolved: "+reasons(i.Reasons), i.Hint)
 		return c
 	}
 	c.Proof = i.Label() + " (" + string(i.Strategy) + "): " + i.Proof
@@ -182,4 +182,28 @@ func (r *Result) Count() Tally {
 		}
 	}
 	return t
+}
+
+// reasons joins why each strategy found nothing. What several of them say in the same words is said once.
+func reasons(all []string) string {
+	var texts []string
+	who := map[string]string{}
+	for _, r := range all {
+		strategy, text, ok := strings.Cut(r, ": ")
+		if !ok {
+			strategy, text = "", r
+		}
+		if before, said := who[text]; said {
+			who[text] = before + ", " + strategy
+			continue
+		}
+		who[text] = strategy
+		texts = append(texts, text)
+	}
+	for i, text := range texts {
+		if who[text] != "" {
+			texts[i] = who[text] + ": " + text
+		}
+	}
+	return strings.Join(texts, "; ")
 }
