@@ -74,6 +74,10 @@ func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *session, re
 	if err != nil {
 		return err
 	}
+	// The export names topics, not the clusters that a dynamic source calls by name: two of them may have one topic.
+	if err := oneCluster(sources); err != nil {
+		return err
+	}
 	if err := oneGroup(res); err != nil {
 		return err
 	}
@@ -182,12 +186,17 @@ func carry(sources []flink.Source, res *migrate.Result) []carried {
 			c := carried{part: p, source: src}
 			i := at[offset.Partition{Topic: p.Topic, Partition: p.Partition}]
 			switch {
-			case p.Next == nil && len(p.Spans) == 0 || p.Marker != "":
+			case p.Stopping != nil:
+				// It is the old cluster's number too: the copy would end early, and what lies between would never be read.
+				c.why = fmt.Sprintf("its stopping offset %d is one of the old cluster, and would stay in the copy", *p.Stopping)
+			case p.Next == nil:
 				// Not read yet: the job's start mode, or a word, decides, and both mean the same on any cluster.
 			case i == nil:
 				c.why = "the export says nothing about it: export with --from checkpoint:DIR"
 			case i.Target.Topic != p.Topic:
 				c.why = fmt.Sprintf("it is called %s on the target, and the job would go on reading %s: mirror with the topics' own names (IdentityReplicationPolicy)", i.Target.Topic, p.Topic)
+			case i.Row.Gone:
+				c.why = "the topic or partition does not exist any more at the source"
 			case i.Row.Committed != nil && *p.Next != i.Row.Committed.Offset:
 				c.why = fmt.Sprintf("the export says %d, the snapshot %d: it was not exported from this snapshot", i.Row.Committed.Offset, *p.Next)
 			case !i.Resolved():

@@ -24,7 +24,7 @@ func doScrape(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	log, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
-	m := regexp.MustCompile(`serving (http://\S+/metrics)`).FindSubmatch(log)
+	m := regexp.MustCompile(`(?:serving|metrics at) (http://\S+/metrics)`).FindSubmatch(log)
 	if m == nil {
 		ts.Fatalf("%s names no address", args[0])
 	}

@@ -53,15 +53,23 @@ func doChk(ts *testscript.TestScript, neg bool, args []string) {
 
 func doInFlight(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, 2, "inflight DIR TOPIC:P=OFFSET")
-	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1])}}, true)
+	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, true)
 }
 
 func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, -1, "dynamic DIR CLUSTER/TOPIC:P=OFFSET…")
+	need(ts, neg, args, 2, -1, "dynamic DIR [CLUSTER/]TOPIC:P=OFFSET[..STOP]…")
 	var splits []flinkSplit
 	for _, a := range args[1:] {
-		name, at, _ := strings.Cut(a, "/")
-		splits = append(splits, flinkSplit{cluster: name, at: committed(ts, at)})
+		name, at, ok := strings.Cut(a, "/")
+		if !ok {
+			name, at = "", a
+		}
+		at, stop, bounded := strings.Cut(at, "..")
+		s := flinkSplit{cluster: name, at: committed(ts, at), stop: math.MinInt64}
+		if bounded {
+			s.stop = number(ts, stop)
+		}
+		splits = append(splits, s)
 	}
 	writeMetadata(ts, args[0], splits, false)
 }
@@ -69,6 +77,7 @@ func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
 type flinkSplit struct {
 	cluster string // of a dynamic source
 	at      kafkatest.Committed
+	stop    int64 // the smallest number: none
 }
 
 // flinkBytes writes as Java's DataOutputStream does.
@@ -97,7 +106,7 @@ func (s flinkSplit) bytes() []byte {
 	payload.utf(s.at.Topic)
 	payload.i32(uint32(s.at.Partition))
 	payload.i64(s.at.Offset)
-	payload.i64(math.MinInt64) // no stopping offset
+	payload.i64(s.stop)
 	out.i32(uint32(8+len(payload)), version, uint32(len(payload)))
 	return append(out, payload...)
 }
