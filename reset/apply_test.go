@@ -271,6 +271,37 @@ func TestApplyRefusesDrift(t *testing.T) {
 	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
 }
 
+// A group that is deleted takes along what it stored after the plan was made: refused, or in the journal.
+func TestDeleteTakesNothingUnseen(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	kafkatest.CreateTopic(t, cl, "later", 1)
+	r := &Request{Verb: "delete", Groups: []inspect.Group{{Name: f.App}}, Scope: Scope{All: true}, Position: earliest}
+	facts, err := Gather(t.Context(), cl, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := BuildDelete(r, facts, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kafkatest.Commit(t, cl, f.App, kafkatest.At("later", 0, 0))
+	_, err = Apply(t.Context(), cl, b.Plan, options(t, t.TempDir()))
+	var drift *DriftError
+	if !errors.As(err, &drift) || !drift.Has(DriftCommit) || len(drift.Drifts) != 1 || drift.Drifts[0].Key.Topic != "later" {
+		t.Fatalf("got %v, want the commit on later:0 to be drift", err)
+	}
+	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
+	o := options(t, t.TempDir())
+	o.Allowed.Commits = true
+	res := apply(t, cl, b.Plan, o)
+	want(t, cl, f.App, f.Topic, map[int32]int64{})
+	want(t, cl, f.App, "later", map[int32]int64{})
+	undo(t, cl, o.StateDir, res.UndoID, Undo{})
+	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
+	want(t, cl, f.App, "later", map[int32]int64{0: 0})
+}
+
 func TestPlanAppliesExactlyWhatItShowed(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	f := kafkatest.F1(t, cl, "")

@@ -94,7 +94,8 @@ type Checked struct {
 	// Drifts are what does not fit, in the order of the plan.
 	Drifts []Drift
 	// Rows are the plan's rows as they would be applied now, in the plan's order: From is what is stored now, and a row
-	// that stands at its target already has action none.
+	// that stands at its target already has action none. Behind them is what a group that is to be deleted stored since,
+	// where that is allowed.
 	Rows []Change
 }
 
@@ -138,7 +139,7 @@ func (c *Checked) group(p *Plan, pg PlanGroup, g *GroupFacts, f *Facts, allow Al
 		return
 	}
 	writes, first := pg.Delete && !g.NotFound, len(c.Drifts)
-	for i := range c.Rows {
+	for i := range p.Changes {
 		row := &c.Rows[i]
 		if row.Group != pg.Name || !row.Changes() {
 			continue
@@ -147,6 +148,9 @@ func (c *Checked) group(p *Plan, pg PlanGroup, g *GroupFacts, f *Facts, allow Al
 			writes = true
 		}
 	}
+	if pg.Delete {
+		c.unseen(p, g, f, allow, add)
+	}
 	if writes && g.Active() {
 		// A group in use commits all the time: what moved would bury why.
 		c.Drifts = c.Drifts[:first]
@@ -154,6 +158,33 @@ func (c *Checked) group(p *Plan, pg PlanGroup, g *GroupFacts, f *Facts, allow Al
 	}
 	if pg.Type != "" && g.Type != "" && !g.NotFound && (pg.Type == string(inspect.TypeShare)) != (g.Type == inspect.TypeShare) {
 		add(DriftUnknown, nil, nil, "it was a %s group when the plan was made and is a %s group now", pg.Type, g.Type)
+	}
+}
+
+// unseen finds what a group that is to be deleted stored since the plan was made. Deleting the group takes it along, so it
+// must be in the plan, and with that in the journal, or undo could not bring it back.
+func (c *Checked) unseen(p *Plan, g *GroupFacts, f *Facts, allow Allowed, add func(DriftKind, *Key, error, string, ...any)) {
+	planned := map[Key]bool{}
+	for _, one := range p.Changes {
+		planned[one.Key()] = true
+	}
+	for _, part := range g.partitions() {
+		row := deleteRow(f, g, part)
+		key := row.Key()
+		switch {
+		case planned[key]:
+		case row.Action == checkpointfile.ActionRefuse:
+			kind := DriftUnknown
+			if _, unstable, _ := g.stored(part); unstable {
+				kind = DriftUnstable
+			}
+			add(kind, &key, nil, "%s", row.Error)
+		case row.Action == checkpointfile.ActionNone:
+		case allow.Commits:
+			c.Rows = append(c.Rows, row)
+		default:
+			add(DriftCommit, &key, nil, "its commit was %s when the plan was made and is %s now", show(nil), show(row.From))
+		}
 	}
 }
 

@@ -148,6 +148,14 @@ func Refresh(ctx context.Context, cl *kgo.Client, p *Plan) (*Facts, error) {
 			parts[c.Partition] = true
 		}
 	}
+	for _, g := range p.Groups {
+		if g.Delete {
+			// Everything that it has goes with it, also what it stored since the plan was made.
+			for _, part := range f.Groups[g.Name].partitions() {
+				parts[part] = true
+			}
+		}
+	}
 	f.Parts, err = inspect.Gather(ctx, cl, inspect.GatherQuery{
 		Parts: slices.Collect(maps.Keys(parts)), Position: offset.Position{Kind: offset.Earliest}, Isolation: p.Isolation,
 	})
