@@ -78,13 +78,13 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 }
 
 // Evict removes the static members of a group: a consumer with a group.instance.id that was stopped stays a member until
-// its session times out. A dynamic member is not removed, since it would come back at once; the error names those that are
-// left.
+// its session times out. A dynamic member would come back at once, so a group that has one is left as it is; the error
+// names it.
 func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted []inspect.Member, err error) {
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = d.Name
 	byID := map[string]inspect.Member{}
-	var dynamic []error
+	var dynamic, failed []error
 	for _, m := range d.Members {
 		if m.InstanceID == "" {
 			dynamic = append(dynamic, fmt.Errorf("%s is a dynamic member and would come back: stop it", m.Where()))
@@ -96,8 +96,8 @@ func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted 
 		req.Members = append(req.Members, one)
 		byID[m.InstanceID] = m
 	}
-	if len(req.Members) == 0 {
-		return nil, errors.Join(dynamic...)
+	if len(dynamic) > 0 || len(req.Members) == 0 {
+		return nil, errors.Join(dynamic...) // the group would stay in use, so nobody is sent away for nothing
 	}
 	inspect.EachCoordinator(ctx, cl, []string{d.Name}, 1, func(ctx context.Context, node int32, _ []string) map[string]error {
 		resp, callErr := inspect.Call[*kmsg.LeaveGroupResponse](ctx, cl, node, req)
@@ -113,12 +113,12 @@ func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted 
 			}
 			// A member that left by itself in the meantime is what was wanted.
 			if e := kerr.ErrorForCode(m.ErrorCode); e != nil && !errors.Is(e, kerr.UnknownMemberID) {
-				dynamic = append(dynamic, fmt.Errorf("%s: %w", byID[*m.InstanceID].Where(), e))
+				failed = append(failed, fmt.Errorf("%s: %w", byID[*m.InstanceID].Where(), e))
 				continue
 			}
 			evicted = append(evicted, byID[*m.InstanceID])
 		}
 		return nil
 	}, func(_ string, e error) { err = e })
-	return evicted, errors.Join(append(dynamic, err)...)
+	return evicted, errors.Join(append(failed, err)...)
 }
