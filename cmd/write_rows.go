@@ -67,10 +67,7 @@ func (w *write) columns(executed bool) []render.Column {
 // plan stands above them already.
 func (w *write) print(res *reset.Result, incomplete bool) error {
 	if w.flags.format == render.KafkaCSV {
-		if res != nil {
-			return nil
-		}
-		return w.kafkaCSV()
+		return w.kafkaCSV(res)
 	}
 	doc := render.NewWriter(w.app.Streams, w.flags.format, w.meta(res))
 	sheet := render.Sheet{Name: "changes", Row: "change", Columns: w.columns(res != nil)}
@@ -194,10 +191,20 @@ func epochCell(e offset.LeaderEpoch) render.Cell {
 	return render.None()
 }
 
-// kafkaCSV writes the plan as Kafka's own tool exports it: three columns for one group, four for several.
-func (w *write) kafkaCSV() error {
+// kafkaCSV writes the plan as Kafka's own tool exports it, or with a result what is stored now: three columns for one
+// group, four for several.
+func (w *write) kafkaCSV(res *reset.Result) error {
+	changes := w.built.Plan.Changes
+	if res != nil {
+		changes = nil
+		for _, r := range res.Rows {
+			if good(r.Outcome) {
+				changes = append(changes, r.Change)
+			}
+		}
+	}
 	var rows []checkpointfile.CSVRow
-	for _, c := range w.built.Plan.Changes {
+	for _, c := range changes {
 		if c.To != nil {
 			rows = append(rows, checkpointfile.CSVRow{Group: c.Group, Partition: c.Partition, Offset: c.To.Offset})
 		}
@@ -318,6 +325,9 @@ func effect(s reset.Summary) string {
 func (w *write) said(res *reset.Result) {
 	if res.JournalErr != nil {
 		w.app.Streams.Warn("%v: the before-image is safe, the outcomes are not in it", res.JournalErr)
+	}
+	if res.SettleErr != nil {
+		w.app.Streams.Warn("the watch was cut short: %v", res.SettleErr)
 	}
 	changed := res.Count(reset.OutcomeChanged)
 	line := fmt.Sprintf("%s changed and read back", render.Plural(changed, "partition"))

@@ -52,6 +52,9 @@ type Result struct {
 	Journal string // the journal file
 	// JournalErr is that the journal's last lines could not be written: the before-image is safe, the outcomes are not in it.
 	JournalErr error
+	// SettleErr is that the values were not watched for as long as Options.Settle asked for: the context ended, or the last
+	// look could not be read. The rows are as they were read back.
+	SettleErr error
 }
 
 // Count is how many rows have one of the outcomes.

@@ -255,6 +255,36 @@ func TestSettleSeesAnOverwrite(t *testing.T) {
 	}
 }
 
+// A watch that could not look is not a quiet one.
+func TestSettleThatCannotLook(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	p := prepare(t, cl, request(f.App, f.Topic, at(8)))
+	reads := 0
+	c.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if reads++; reads < 3 {
+			return nil, nil, false // the check and the read-back
+		}
+		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+		for _, g := range req.(*kmsg.OffsetFetchRequest).Groups {
+			one := kmsg.NewOffsetFetchResponseGroup()
+			one.Group, one.ErrorCode = g.Group, kerr.GroupAuthorizationFailed.Code
+			resp.Groups = append(resp.Groups, one)
+		}
+		return resp, nil, true
+	})
+	o := options(t, t.TempDir())
+	o.Settle = 100 * time.Millisecond
+	res := apply(t, cl, p, o)
+	if !errors.Is(res.SettleErr, kerr.GroupAuthorizationFailed) {
+		t.Errorf("settle error %v", res.SettleErr)
+	}
+	if res.Count(OutcomeChanged) != 3 {
+		t.Errorf("rows %+v", res.Rows)
+	}
+}
+
 func TestRequestsAreSplitByBytesAndRows(t *testing.T) {
 	c, cl := kafkatest.FakeClient(t)
 	kafkatest.CreateTopic(t, cl, "wide", 4500)

@@ -80,27 +80,31 @@ func (a *applier) settle(ctx context.Context) {
 		last := false
 		select {
 		case <-ctx.Done():
+			a.res.SettleErr = context.Cause(ctx)
 			return
 		case <-over.C:
 			last = true
 		case <-tick.C:
 		}
-		rows = a.watch(ctx, rows)
+		var err error
+		rows, err = a.watch(ctx, rows)
 		if last || len(rows) == 0 {
+			// A look in between that failed is made up for by a later one: it sees an overwrite too.
+			a.res.SettleErr = err
 			return
 		}
 	}
 }
 
-// watch reads the rows once more and returns those that still stand.
-func (a *applier) watch(ctx context.Context, rows []int) []int {
+// watch reads the rows once more and returns those that still stand, and why some could not be read.
+func (a *applier) watch(ctx context.Context, rows []int) (still []int, err error) {
 	ctx, cancel := a.o.Phase(ctx, "watch the offsets")
 	defer cancel()
 	stored, errs := a.readBack(ctx, rows)
-	var still []int
 	for _, i := range rows {
 		row := &a.res.Rows[i]
-		if errs[row.Group] != nil {
+		if e := errs[row.Group]; e != nil {
+			err = fmt.Errorf("group %s: %w", row.Group, e)
 			still = append(still, i)
 			continue
 		}
@@ -112,7 +116,7 @@ func (a *applier) watch(ctx context.Context, rows []int) []int {
 		row.Now = now
 		a.set(OutcomeOverwritten, fmt.Errorf("overwritten: %s -> %s", show(row.To), show(now)), i)
 	}
-	return still
+	return still, err
 }
 
 func (a *applier) rowsWith(outcomes ...Outcome) []int {
