@@ -12,6 +12,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/migrate/store"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -116,6 +117,7 @@ func (w *write) run(ctx context.Context) error {
 	if w.flags.execute {
 		// What cannot be executed is not shown as if it could.
 		if err := w.inUse(); err != nil {
+			w.audit(nil, "refused", err)
 			return err
 		}
 	}
@@ -195,6 +197,9 @@ func (w *write) execute(ctx context.Context, sum reset.Summary) error {
 	shown := w.flags.format.IsTable()
 	if shown {
 		if err := w.print(nil, len(w.built.Failed) > 0); err != nil {
+			// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
+			err = faultf(exitFailed, "nothing was changed", "the plan could not be shown: %v", err)
+			w.audit(nil, "refused", err)
 			return err
 		}
 	}
@@ -220,22 +225,26 @@ func (w *write) execute(ctx context.Context, sum reset.Summary) error {
 		w.audit(nil, "refused", err)
 		return err
 	}
-	if w.flags.settleFor > 0 && ctx.Err() != nil {
-		w.app.Streams.Warn("the watch was cut short")
-	}
 	for _, g := range res.Failed {
 		w.failGroup(ctx, g)
 	}
+	var unsaid error
 	if !shown || res.Bad() > 0 {
-		if err := w.print(res, res.Bad() > 0 || len(w.built.Failed) > 0); err != nil {
-			return err
-		}
+		unsaid = w.print(res, res.Bad() > 0 || len(w.built.Failed) > 0)
 	}
 	code := w.outcome(res)
 	w.audit(res, auditWord(code, res), nil)
 	w.said(res)
-	if code != exitDone {
+	switch {
+	case unsaid != nil && !render.IsBrokenPipe(unsaid):
+		return faultf(exitPartial, "koffset undo lists what was done", "it was executed, and the rows could not be written: %w", unsaid)
+	case code != exitDone:
 		return quietly(code)
+	// What follows in a script must not take offsets that were not watched for quiet ones.
+	case res.SettleErr != nil && ctx.Err() != nil:
+		return quietly(exitInterrupted)
+	case res.SettleErr != nil:
+		return quietly(exitPartial)
 	}
 	return nil
 }
@@ -286,15 +295,9 @@ func hostName() string {
 // commandLine is what was typed, for the journal and the audit log, without secrets.
 func (a *App) commandLine() string {
 	out := []string{"koffset"}
-	next := false
+	setting := false // the argument is the value of a -X before it
 	for _, arg := range a.args {
-		switch {
-		case next, strings.HasPrefix(arg, "--set="), strings.HasPrefix(arg, "-X") && len(arg) > 2:
-			arg = maskSetting(arg)
-			next = false
-		case arg == "-X" || arg == "--set":
-			next = true
-		}
+		arg, setting = maskArg(arg, setting)
 		if strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()*?") || arg == "" {
 			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
@@ -303,18 +306,50 @@ func (a *App) commandLine() string {
 	return strings.Join(out, " ")
 }
 
-// maskSetting hides the value of a setting whose name says that it is secret.
-func maskSetting(arg string) string {
-	rest, prefix := arg, ""
-	if after, ok := strings.CutPrefix(arg, "--set="); ok {
-		prefix, rest = "--set=", after
+// maskArg hides the secret in an argument: the value of a setting, and the password of a store's URL. next says that the
+// argument after it is the value of a setting. Letters may stand before the X, as in -vX, and an = behind it.
+func maskArg(arg string, setting bool) (masked string, next bool) {
+	if setting {
+		return maskSetting(arg), false
 	}
-	key, _, has := strings.Cut(rest, "=")
+	if after, ok := strings.CutPrefix(arg, "--set"); ok {
+		if value, ok := strings.CutPrefix(after, "="); ok {
+			return "--set=" + maskSetting(value), false
+		}
+		if after == "" {
+			return arg, true
+		}
+	}
+	if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
+		if letters, value, ok := strings.Cut(arg, "X"); ok && !strings.Contains(letters, "=") {
+			if value == "" {
+				return arg, true
+			}
+			eq := ""
+			if rest, ok := strings.CutPrefix(value, "="); ok {
+				eq, value = "=", rest
+			}
+			return letters + "X" + eq + maskSetting(value), false
+		}
+	}
+	// A URL may stand behind words of its own: store:postgres://…, --to=store:…, orders:0=….
+	if at := strings.Index(arg, "://"); at >= 0 {
+		scheme := strings.LastIndexFunc(arg[:at], func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '+'
+		}) + 1
+		return arg[:scheme] + store.Mask(arg[scheme:]), false
+	}
+	return arg, false
+}
+
+// maskSetting hides the value of a setting whose name says that it is secret.
+func maskSetting(setting string) string {
+	key, _, has := strings.Cut(setting, "=")
 	low := strings.ToLower(key)
 	for _, word := range []string{"password", "secret", "token", "jaas", "key"} {
 		if has && strings.Contains(low, word) {
-			return prefix + key + "=***"
+			return key + "=***"
 		}
 	}
-	return arg
+	return setting
 }

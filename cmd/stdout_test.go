@@ -1,0 +1,64 @@
+package cmd_test
+
+// An output that cannot be written must not change what a command that executes says it did.
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/internal/render"
+)
+
+// brokenOut fails every write.
+type brokenOut struct{ err error }
+
+func (b brokenOut) Write([]byte) (int, error) { return 0, b.err }
+
+func TestExecuteWithoutAnOutput(t *testing.T) {
+	t.Parallel()
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	for _, tc := range []struct {
+		name, format string
+		err          error
+		code         int
+		moved        bool
+		says         string
+	}{
+		{"a closed pipe before the plan was shown", "table", syscall.EPIPE, 1, false, "nothing was changed"},
+		{"a full disk before the plan was shown", "table", syscall.ENOSPC, 1, false, "nothing was changed"},
+		{"a closed pipe after it was executed", "json", syscall.EPIPE, 0, true, "to go back: koffset undo"},
+		{"a full disk after it was executed", "json", syscall.ENOSPC, 4, true, "to go back: koffset undo"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kafkatest.Commit(t, cl, f.App, kafkatest.At(f.Topic, 1, 7))
+			home := t.TempDir()
+			var errs bytes.Buffer
+			st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{tc.err}, Err: &errs, Env: func(string) string { return "" }}
+			code := cmd.Run(t.Context(), []string{"-b", strings.Join(c.ListenAddrs(), ","), "reset", f.App, "--topic", f.Topic + ":1",
+				"--to-offset", "8", "--execute", "-o", tc.format},
+				cmd.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
+			if code != tc.code || !strings.Contains(errs.String(), tc.says) {
+				t.Errorf("status %d, want %d with %q\n%s", code, tc.code, tc.says, errs.String())
+			}
+			if moved := kafkatest.CommittedOffsets(t, cl, f.App, f.Topic)[1] == 8; moved != tc.moved {
+				t.Errorf("moved: %v", moved)
+			}
+			audit, err := os.ReadFile(filepath.Join(home, ".local/state/koffset/audit.jsonl"))
+			want := `"outcome":"refused"`
+			if tc.moved {
+				want = `"outcome":"done"`
+			}
+			if err != nil || !strings.Contains(string(audit), want) {
+				t.Errorf("audit log %q: %v", audit, err)
+			}
+		})
+	}
+}
