@@ -107,6 +107,7 @@ type fault struct {
 	err   error
 	hint  string
 	quiet bool // everything was said already: rows, warnings
+	moved bool // something changed between a plan and its execution: a new plan may work
 }
 
 func (f *fault) Error() string {

@@ -28,7 +28,7 @@ func (s *syncStats) round(now time.Time, took time.Duration, err error) {
 	defer s.mu.Unlock()
 	s.rounds++
 	s.lastDuration = took
-	if err != nil && !partly(err) {
+	if code, _ := classify(err); err != nil && code != exitPartial {
 		s.failed++
 		return
 	}

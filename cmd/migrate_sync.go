@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,6 +80,7 @@ round is shown and nothing is changed.` + exitStatus(
   koffset --profile new migrate sync --all-groups --source-profile old --execute --interval 30s
   koffset --profile new migrate sync billing --source-profile old --execute --rounds 1
   koffset --profile new migrate sync --group-match 'prod-.*' --source-profile old --execute --listen 127.0.0.1:9309`,
+		ValidArgsFunction: a.sourceCompleter(&o.source).Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd); err != nil {
 				return err
@@ -153,8 +155,9 @@ func (o *syncOptions) run(ctx context.Context, source, target *session, args []s
 			return err
 		}
 		if err != nil {
-			// What failed in one round may work in the next: a broker that is back, a topic that was created.
-			if code, _ := classify(err); code == exitUsage || code == exitDenied || code == exitRefused {
+			// What failed in one round may work in the next: a broker that is back, a topic that was created, a group that
+			// somebody joined while the plan was made. What was refused as a whole stays refused.
+			if code, _ := classify(err); !passing(err) && (code == exitUsage || code == exitDenied || code == exitRefused) {
 				return err
 			}
 			if !partly(err) {
@@ -165,6 +168,12 @@ func (o *syncOptions) run(ctx context.Context, source, target *session, args []s
 			return err
 		}
 	}
+}
+
+// passing says that a refusal is about some groups at that moment, and not about the whole run.
+func passing(err error) bool {
+	var f *fault
+	return errors.As(err, &f) && (f.quiet || f.moved)
 }
 
 // wait returns the context's cause when it ends first.
@@ -211,7 +220,7 @@ func (o *syncOptions) round(ctx context.Context, source, target *session, args [
 	o.stats.translated(res, len(planned.Skipped))
 	o.sayRound(n, res, planned)
 	if !o.write.execute {
-		return o.dryRound(ctx, target, planned)
+		return o.dryRound(ctx, target, planned, x.Incomplete)
 	}
 	return o.apply(ctx, target, res, planned, x.Incomplete)
 }
@@ -245,13 +254,19 @@ func (o *syncOptions) sayRound(n int, res *migrate.Result, p *migrate.Planned) {
 	o.app.Streams.Note("%s", line)
 }
 
-func (o *syncOptions) dryRound(ctx context.Context, target *session, p *migrate.Planned) error {
+func (o *syncOptions) dryRound(ctx context.Context, target *session, p *migrate.Planned, incomplete bool) error {
 	if len(p.Plan.Groups) == 0 {
 		o.app.Streams.Note("there is nothing to carry")
-		return nil
+	} else {
+		w := &write{app: o.app, s: target, flags: &o.write, built: builtOf(p), wide: true}
+		if err := w.run(ctx); err != nil {
+			return err
+		}
 	}
-	w := &write{app: o.app, s: target, flags: &o.write, built: builtOf(p), wide: true}
-	return w.run(ctx)
+	if incomplete {
+		return quietly(exitPartial)
+	}
+	return nil
 }
 
 // apply executes a round's plan. The first round asks on a terminal, later ones do not: they do what was agreed to.
@@ -270,7 +285,7 @@ func (o *syncOptions) apply(ctx context.Context, target *session, res *migrate.R
 		inUse[g] = true
 	}
 	for _, i := range res.Items {
-		if i.Resolved() && !inUse[i.Group] {
+		if i.Resolved() && !i.Unstable && !inUse[i.Group] {
 			o.seen[checkpointfile.Key{Group: i.Row.Group, Partition: i.Row.Partition}] = i.Row.Committed.Offset
 		}
 	}

@@ -208,7 +208,7 @@ func (w *write) notApplied(ctx context.Context, err error) error {
 		case denied(err):
 			code, hint = exitDenied, "nothing was changed"
 		}
-		return &fault{code: code, err: joined(errs), hint: hint}
+		return &fault{code: code, err: joined(errs), hint: hint, moved: code == exitRefused && !drift.Has(reset.DriftCluster)}
 	case errors.As(err, &journal):
 		return &fault{code: exitRefused, err: err, hint: "choose another folder with --state-dir"}
 	}

@@ -24,7 +24,8 @@ type PlanOptions struct {
 	SkipUnresolved bool
 	// AllowRewind moves a target group back where it stands after the translated position.
 	AllowRewind bool
-	// IdleOnly leaves groups out that have members on the target, instead of planning for them.
+	// IdleOnly leaves groups out that have members on the target, instead of planning for them, and leaves alone what an open
+	// transaction holds there, instead of refusing: the same import is made again later.
 	IdleOnly bool
 }
 
@@ -85,7 +86,12 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 		}
 		if d.Type == inspect.TypeShare {
 			for n := range rows {
-				refuseRow(&rows[n], "the target group is a share group, which stores no commits", "choose another name with --map-group")
+				const text = "the target group is a share group, which stores no commits"
+				if o.IdleOnly {
+					rows[n].Action, rows[n].To, rows[n].Detail = checkpointfile.ActionLeave, nil, text
+					continue
+				}
+				refuseRow(&rows[n], text, "choose another name with --map-group")
 			}
 		}
 		p.Plan.Changes = append(p.Plan.Changes, rows...)
@@ -132,6 +138,8 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 		return c
 	}
 	switch {
+	case i.Unstable && o.IdleOnly:
+		return leave("a transaction that is still open holds a commit for it on the target")
 	case i.Unstable:
 		refuseRow(&c, "a transaction that is still open holds a commit for it on the target: what is stored then is not known yet", "wait until the transaction ends")
 		return c

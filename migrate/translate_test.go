@@ -174,6 +174,19 @@ func TestBuildPlan(t *testing.T) {
 	if p, _ = migrate.BuildPlan(res, live, migrate.PlanOptions{Verb: "sync", IdleOnly: true}); len(p.Plan.Changes) != 0 || len(p.Skipped) != 1 {
 		t.Errorf("a group in use was planned for: %+v", p)
 	}
+	// What is not known yet, or cannot be, refuses an import; sync goes on with the rest.
+	held := &migrate.Result{ClusterID: "c", Items: []*migrate.Item{item(0, exact, nil), item(1, exact, nil)}}
+	held.Items[0].Unstable = true
+	for idleOnly, want := range map[bool]checkpointfile.Action{false: checkpointfile.ActionRefuse, true: checkpointfile.ActionLeave} {
+		o := migrate.PlanOptions{Verb: "sync", IdleOnly: idleOnly}
+		if p, _ = migrate.BuildPlan(held, idle, o); p.Plan.Changes[0].Action != want || p.Plan.Changes[1].Action != checkpointfile.ActionCommit {
+			t.Errorf("idle only %t, an open transaction at the target: %+v", idleOnly, p.Plan.Changes)
+		}
+		share := map[string]inspect.Description{"g": {Group: inspect.Group{Name: "g", Type: inspect.TypeShare}}}
+		if p, _ = migrate.BuildPlan(held, share, o); p.Plan.Changes[1].Action != want || p.Plan.Changes[1].To != nil {
+			t.Errorf("idle only %t, a share group at the target: %+v", idleOnly, p.Plan.Changes)
+		}
+	}
 	if p, _ = migrate.BuildPlan(res, live, migrate.PlanOptions{Verb: "import"}); len(p.Notes) != 1 || !p.Notes[0].Active {
 		t.Errorf("a group in use got no note: %+v", p.Notes)
 	}
