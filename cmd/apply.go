@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/completions"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -15,6 +16,14 @@ type applyOptions struct {
 	write      writeFlags
 	outOfRange string
 	rule       offset.OutOfRange
+}
+
+// oneFile completes the one file that is the argument.
+func oneFile(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completions.Files(cmd, args, word)
 }
 
 func newApply(a *App) *cobra.Command {
@@ -32,7 +41,8 @@ finishes what the first one left. Nothing is changed without --execute.` + exitS
 		Example: `  koffset reset billing --topic orders --to-earliest --plan-out plan.json
   koffset apply plan.json
   koffset apply plan.json --execute`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err

@@ -2,23 +2,36 @@ package cmd
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/completions"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/render"
 )
 
 // completer is the source of every live completion. It reads the same settings as the command that is being completed,
 // and says nothing about what is wrong with them.
-func (a *App) completer() *completions.Source {
-	s := &completions.Source{Now: a.Now, CacheDir: a.cacheDir()}
+func (a *App) completer() *completions.Source { return a.completerOf(a.inputs) }
+
+// sourceCompleter completes from the cluster that offsets come from.
+func (a *App) sourceCompleter(f *sourceFlags) *completions.Source {
+	return a.completerOf(func(cmd *cobra.Command) conn.Inputs { return f.inputs(a, cmd) })
+}
+
+func (a *App) completerOf(inputs func(*cobra.Command) conn.Inputs) *completions.Source {
+	s := &completions.Source{Now: a.Now, CacheDir: a.cacheDir(), Dir: a.Dir}
 	s.Connect = func(ctx context.Context, cmd *cobra.Command) (*kgo.Client, error) {
-		set, err := conn.Load(a.inputs(cmd))
+		set, err := conn.Load(inputs(cmd))
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +39,7 @@ func (a *App) completer() *completions.Source {
 		return conn.Connect(ctx, set)
 	}
 	s.Key = func(cmd *cobra.Command) (string, error) {
-		set, err := conn.Load(a.inputs(cmd))
+		set, err := conn.Load(inputs(cmd))
 		if err != nil {
 			return "", err
 		}
@@ -57,27 +70,130 @@ func (a *App) env(name string) string {
 	return v
 }
 
-// completeFlags gives every flag of a command that has a live or fixed set of values its completion.
+// completeFlags gives every flag of a command that takes a value its completion, and every command that its arguments. What
+// has none here takes files or directories where its help says FILE or DIR, and offers nothing otherwise: cobra's default is
+// the files of the current folder, which are wrong for a number or an expression.
 func (a *App) completeFlags(c *cobra.Command) {
-	src := a.completer()
-	for name, f := range map[string]completions.Func{
-		"group": src.Groups(), "to-group": src.Groups(), "against": src.Groups(), "topic": src.Topics(), "expect-topics": src.Topics(), "partitions": src.Partitions(),
-		"to": src.Positions(), "from": src.Positions(), "until": src.Positions(),
-		"isolation": completions.Words("read_uncommitted", "read_committed"),
-		"by":        completions.Words(byGroup, byTopic, byPartition, byMember),
-		"fail-on":   completions.Words("unhealthy"),
-		"type":      completions.List(typeWords()...),
-		"state":     completions.List("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead"),
-	} {
-		if c.Flags().Lookup(name) != nil {
-			if _, has := c.GetFlagCompletionFunc(name); !has {
-				_ = c.RegisterFlagCompletionFunc(name, f)
-			}
+	byName := a.flagWords()
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, has := c.GetFlagCompletionFunc(f.Name); has || f.NoOptDefVal != "" {
+			return
 		}
+		if fn, ok := byName[f.Name]; ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, fn)
+			return
+		}
+		what, _ := pflag.UnquoteUsage(f)
+		fn := cobra.NoFileCompletions
+		switch what {
+		case "FILE":
+			fn = completions.Files
+		case "DIR":
+			fn = completions.Dirs
+		case "DURATION":
+			fn = completions.Words("10s", "30s", "1m", "5m", "1h", "1d")
+		}
+		_ = c.RegisterFlagCompletionFunc(f.Name, fn)
+	})
+	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
+		c.ValidArgsFunction = cobra.NoFileCompletions // its subcommands are offered all the same
 	}
 	for _, sub := range c.Commands() {
 		a.completeFlags(sub)
 	}
+}
+
+// flagWords are the completions of flags by their names, which mean the same in every command.
+func (a *App) flagWords() map[string]completions.Func {
+	src := a.completer()
+	return map[string]completions.Func{
+		"group": src.Groups(), "to-group": src.Groups(), "against": src.Groups(), "topic": src.Topics(), "partitions": src.Partitions(),
+		"expect-topics": src.TopicList(), "to": src.Positions(), "from": src.Positions(), "until": src.Positions(),
+		"map": src.Renames(false), "map-group": src.Renames(true), "range": src.Ranges(),
+		"to-store": completions.Stores(), "offset-store": completions.Stores(),
+		"source-profile": a.completeProfileNames, "target-profile": a.completeProfileNames,
+		"operator-uid": a.completeSources(func(s flink.Source) []string { return []string{s.UID} }),
+		"operator-id":  a.completeSources(func(s flink.Source) []string { return []string{s.OperatorID} }),
+		"source-cluster": a.completeSources(func(s flink.Source) []string {
+			var out []string
+			for _, p := range s.Partitions {
+				out = append(out, p.Cluster)
+			}
+			return out
+		}),
+		"isolation":    completions.Words("read_uncommitted", "read_committed"),
+		"by":           completions.Words(byGroup, byTopic, byPartition, byMember),
+		"fail-on":      completions.Words("unhealthy"),
+		"type":         completions.List(typeWords()...),
+		"state":        completions.List("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead"),
+		"strategy":     completions.List("same", "record", "mm2", "table", "timestamp", "end-distance"),
+		"out-of-range": completions.Words("fail", "clamp", "skip"),
+		"if-none":      completions.Words("latest", "earliest", "skip", "fail"),
+		"if-expired":   completions.Words("earliest", "fail"),
+		"if-no-commit": completions.Words("fail", "skip", "earliest", "latest"),
+		"marker":       completions.Words("fail", "earliest", "latest", "committed", "as-written"),
+		"metadata":     completions.Words("keep", "clear"),
+		"clusters":     completions.Words("1", "2"),
+		"listen":       completions.Words("127.0.0.1:9308"), "metrics-listen": completions.Words("127.0.0.1:9309"),
+		"key-deserializer": completions.Words(deserializers()...), "value-deserializer": completions.Words(deserializers()...),
+		"rate": completions.Words("100/s", "1000/s", "1MiB/s", "10MiB/s"),
+		"set":  completions.Prefixes(conn.SettingNames("=")...),
+	}
+}
+
+func deserializers() []string {
+	var out []string
+	for _, n := range []string{"String", "ByteArray", "Integer", "Long"} {
+		out = append(out, "org.apache.kafka.common.serialization."+n+"Deserializer")
+	}
+	return out
+}
+
+// completeSources offers what is told about the sources of the snapshot that stands elsewhere on the line.
+func (a *App) completeSources(tell func(flink.Source) []string) completions.Func {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []cobra.Completion
+		seen := map[string]bool{"": true}
+		for _, src := range a.sourcesOnLine(cmd, args) {
+			for _, w := range tell(src) {
+				if !seen[w] && strings.HasPrefix(w, word) {
+					out = append(out, cobra.CompletionWithDesc(w, render.Escape(aboutSource(src))))
+				}
+				seen[w] = true
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func aboutSource(src flink.Source) string {
+	topics := map[string]bool{}
+	for _, p := range src.Partitions {
+		topics[p.Topic] = true
+	}
+	about := strings.Join(slices.Sorted(maps.Keys(topics)), ", ")
+	if src.Name != "" {
+		about = src.Name + ": " + about
+	}
+	return about
+}
+
+func (a *App) sourcesOnLine(cmd *cobra.Command, args []string) []flink.Source {
+	refs := slices.Clone(args)
+	for _, name := range []string{"to", "from", "until", "restore", "rewrite-checkpoint", "position-from"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			refs = append(refs, strings.TrimPrefix(f.Value.String(), "checkpoint:"))
+		}
+	}
+	for _, ref := range refs {
+		if ref == "" || strings.Contains(ref, "://") {
+			continue // a file system that may take longer than a TAB
+		}
+		if snap, err := checkpointfile.OpenSnapshot(a.path(ref), flink.Options{}); err == nil {
+			return snap.Sources()
+		}
+	}
+	return nil
 }
 
 func typeWords() []string {
@@ -90,14 +206,21 @@ func typeWords() []string {
 
 // completeGlobals does the same for the flags of every command.
 func (a *App) completeGlobals(root *cobra.Command) {
-	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfileNames)
 	_ = root.RegisterFlagCompletionFunc("color", completions.Words("auto", "always", "never"))
 	_ = root.RegisterFlagCompletionFunc("timeout", completions.Words("10s", "30s", "2m"))
 	_ = root.RegisterFlagCompletionFunc("bootstrap-server", cobra.NoFileCompletions)
+	_ = root.RegisterFlagCompletionFunc("set", a.flagWords()["set"])
+	root.ValidArgsFunction = cobra.NoFileCompletions
 	_ = root.RegisterFlagCompletionFunc("tz", completions.Words("UTC", "Local", "Europe/Berlin", "America/New_York", "Asia/Tokyo"))
 	_ = root.MarkPersistentFlagDirname("state-dir")
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.MarkPersistentFlagFilename("command-config", "properties", "conf", "config")
+}
+
+// completeProfileNames completes a flag, completeProfiles the argument of a command too.
+func (a *App) completeProfileNames(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.completeProfiles(cmd, nil, word)
 }
 
 func (a *App) completeProfiles(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -71,7 +71,8 @@ func (f *sourceFlags) connect(ctx context.Context, a *App, cmd *cobra.Command) (
 	return sess, nil
 }
 
-func (f *sourceFlags) settings(a *App, cmd *cobra.Command) (*conn.Settings, error) {
+// inputs are where the settings of the source cluster come from.
+func (f *sourceFlags) inputs(a *App, cmd *cobra.Command) conn.Inputs {
 	in := a.inputs(cmd)
 	in.Brokers, in.BrokersSet = f.brokers, len(f.brokers) > 0
 	in.Profile, in.ProfileSet = f.profile, f.profile != ""
@@ -81,7 +82,11 @@ func (f *sourceFlags) settings(a *App, cmd *cobra.Command) (*conn.Settings, erro
 	in.Environ = slices.DeleteFunc(slices.Clone(in.Environ), func(e string) bool {
 		return strings.HasPrefix(e, "KOFFSET_") && !strings.HasPrefix(e, "KOFFSET_CONFIG=")
 	})
-	s, err := conn.Load(in)
+	return in
+}
+
+func (f *sourceFlags) settings(a *App, cmd *cobra.Command) (*conn.Settings, error) {
+	s, err := conn.Load(f.inputs(a, cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +146,6 @@ func (f *strategyFlags) add(c *cobra.Command) {
 	fs.IntVar(&f.window, "window", migrate.DefaultWindow, "compare at most `N` records of a partition with one fingerprint")
 	fs.StringVar(&f.table, "table", "", "pairs of offsets for strategy table: `FILE` of topic,partition,source_offset,target_offset")
 	fs.StringVar(&f.mm2Target, "mm2-target", "", "the `ALIAS` that MirrorMaker 2 has for the target, where the source has offset syncs for several")
-	_ = c.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions([]string{"same", "record", "mm2", "table", "timestamp", "end-distance"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // query reads the flags into a query without rows.

@@ -85,6 +85,7 @@ of --group; --from store:URL those of a store. --to-store URL also saves the off
 	o.snap.addInFlight(f)
 	f.StringVar(&o.out, "out", "", "write the export to a `FILE` instead of standard output")
 	f.StringVar(&o.from, "from", "", "export positions from `checkpoint:DIR` or store:URL instead of a group's commits")
+	_ = c.RegisterFlagCompletionFunc("from", a.completer().Snapshots())
 	f.StringVar(&o.toStore, "to-store", "", "save the offsets in the store at `URL`: file:PATH, sqlite:PATH, postgres://…, mysql://…, redis://…")
 	f.BoolVar(&o.noPrint, "no-fingerprint", false, "read no records: faster, and import can prove nothing on another cluster")
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "fail where one of these `TOPICS` has no visible commit")

@@ -67,6 +67,7 @@ has no fingerprints, so its numbers are unproven.
   koffset --profile new migrate import all.jsonl --group billing --map orders=dr.orders
   koffset --profile new migrate import all.jsonl --mm2-source old --strategy same,record,mm2 --source-profile old
   koffset --profile new migrate import job.jsonl --rewrite-checkpoint /flink/savepoint-3a23c5 --out /flink/moved`,
+		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
 				return err

@@ -40,6 +40,7 @@ Groups that are reading move on between the two looks: stop them first.` + exitS
 		Example: `  koffset --profile new migrate verify billing --source-profile old
   koffset -b new:9092 migrate verify --all-groups --source-bootstrap-server old:9092 --mm2-source old
   koffset migrate verify billing --source-profile old --target-profile new -o json`,
+		ValidArgsFunction: a.sourceCompleter(&o.source).Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd); err != nil {
 				return err

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -197,7 +198,11 @@ func (a *App) completeUndo(cmd *cobra.Command, args []string, word string) ([]co
 			for _, g := range e.Groups {
 				groups = append(groups, g.Name)
 			}
-			out = append(out, cobra.CompletionWithDesc(e.ID, render.Escape(e.Verb+" "+strings.Join(groups, ", "))))
+			what := fmt.Sprintf("%s %s: %d of %d rows changed", e.Verb, strings.Join(groups, ", "), e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified), len(e.Changes))
+			if e.UndoneBy != "" {
+				what += ", undone"
+			}
+			out = append(out, cobra.CompletionWithDesc(e.ID, render.Escape(what)))
 		}
 	}
 	return out, cobra.ShellCompDirectiveKeepOrder

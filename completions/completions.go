@@ -27,6 +27,8 @@ type Source struct {
 	// without secrets, for the cache; it is also asked for when the client is not needed.
 	Connect func(ctx context.Context, cmd *cobra.Command) (*kgo.Client, error)
 	Key     func(cmd *cobra.Command) (string, error)
+	// Dir is where relative paths in words begin.
+	Dir string
 	// CacheDir is where answers are kept; empty keeps none.
 	CacheDir string
 	Now      func() time.Time
@@ -135,10 +137,13 @@ func (s *Source) Positions() Func {
 			}
 			return out, quiet
 		}
-		for _, p := range []string{"file:", "checkpoint:", "store:"} {
-			if strings.HasPrefix(word, p) {
-				return nil, quiet // a shell completes paths only as whole words
+		for _, p := range []string{"file:", "checkpoint:"} {
+			if path, ok := strings.CutPrefix(word, p); ok {
+				return s.paths(p, path, p == "checkpoint:"), quiet | cobra.ShellCompDirectiveNoSpace
 			}
+		}
+		if strings.HasPrefix(word, "store:") {
+			return Prefixes(storeWords("store:")...)(nil, nil, word)
 		}
 		var out []cobra.Completion
 		for _, w := range positionWords() {
@@ -161,6 +166,79 @@ func positionWords() []positionWord {
 		{"max-timestamp", "the record with the largest timestamp"},
 		{"group:", "another group's commits"}, {"file:", "offsets in a file"}, {"checkpoint:", "a koffset or Flink checkpoint"}, {"store:", "a database or file"},
 		{"earliest-local", "tiered storage: the first offset on the broker"}, {"latest-tiered", "tiered storage: the last remote offset"},
+	}
+}
+
+// Stores completes how the URL of a store begins.
+func Stores() Func { return Prefixes(storeWords("")...) }
+
+func storeWords(prefix string) []string {
+	var out []string
+	for _, w := range []string{"file:", "sqlite:", "postgres://", "mysql://", "mariadb://", "redis://", "rediss://"} {
+		out = append(out, prefix+w)
+	}
+	return out
+}
+
+// Snapshots completes where positions are exported from: a checkpoint or a store.
+func (s *Source) Snapshots() Func {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.HasPrefix(word, "checkpoint:") || strings.HasPrefix(word, "store:") {
+			return s.Positions()(cmd, args, word)
+		}
+		return Prefixes("checkpoint:", "store:")(cmd, args, word)
+	}
+}
+
+// TopicList completes the last of several topics separated by commas.
+func (s *Source) TopicList() Func {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []string
+		for _, t := range s.answer(cmd).Topics {
+			names = append(names, t.Name)
+		}
+		return List(names...)(cmd, args, word)
+	}
+}
+
+// Renames completes the old name of OLD=NEW: a topic, or a group.
+func (s *Source) Renames(groups bool) Func {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.Contains(word, "=") {
+			return nil, quiet
+		}
+		var names []string
+		a := s.answer(cmd)
+		if groups {
+			for _, g := range a.Groups {
+				names = append(names, g.Name+"=")
+			}
+		} else {
+			for _, t := range a.Topics {
+				names = append(names, t.Name+"=")
+			}
+		}
+		return Prefixes(names...)(cmd, args, word)
+	}
+}
+
+// Ranges completes the partition of a range, TOPIC:P=FROM:TO.
+func (s *Source) Ranges() Func {
+	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.Contains(word, "=") {
+			return nil, quiet
+		}
+		var out []cobra.Completion
+		for _, w := range topicWords(s.answer(cmd).Topics, word) {
+			name, _, _ := strings.Cut(w, "\t")
+			if strings.Contains(name, ":") {
+				name += "="
+			} else {
+				name += ":"
+			}
+			out = append(out, name)
+		}
+		return out, quiet | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

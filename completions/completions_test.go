@@ -77,7 +77,8 @@ func TestLiveWords(t *testing.T) {
 		{"-p of none", words(s.Partitions(), command(t), "2"), ""},
 		{"positions", words(s.Positions(), command(t), "ea"), "earliest earliest-local"},
 		{"a group's commits", words(s.Positions(), command(t), "group:app2"), "group:app2"},
-		{"a path", words(s.Positions(), command(t), "file:/e"), ""},
+		{"a path", words(s.Positions(), command(t), "file:/et"), "file:/etc/"},
+		{"a path to nowhere", words(s.Positions(), command(t), "checkpoint:nowhere/"), ""},
 		{"a list", words(completions.List("classic", "consumer", "share"), command(t), "consumer,C"), "consumer,classic"},
 		{"words", words(completions.Words("group", "topic"), command(t), "t"), "topic"},
 	} {

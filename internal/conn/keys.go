@@ -119,6 +119,15 @@ func allKeys() []key {
 	return keys
 }
 
+// SettingNames are the names of all settings in the order in which they are shown, each with suffix after it.
+func SettingNames(suffix string) []string {
+	var out []string
+	for _, k := range allKeys() {
+		out = append(out, k.name+suffix)
+	}
+	return out
+}
+
 type secretName struct {
 	name, group, after string
 	mechs, old         []string
