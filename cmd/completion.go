@@ -39,6 +39,15 @@ __koffset_init_completion()
 }
 `
 
+// BashCompletion writes the completion script of bash, which works with and without the package bash-completion.
+func BashCompletion(root *cobra.Command, w io.Writer) error {
+	if err := root.GenBashCompletionV2(w, true); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, bashWords)
+	return err
+}
+
 func newCompletion(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "completion SHELL", GroupID: "other", Short: "Print the completion script of a shell",
@@ -62,11 +71,7 @@ Exit status:
 			root, out := cmd.Root(), a.Streams.Out
 			switch args[0] {
 			case "bash":
-				if err := root.GenBashCompletionV2(out, true); err != nil {
-					return err
-				}
-				_, err := io.WriteString(out, bashWords)
-				return err
+				return BashCompletion(root, out)
 			case "zsh":
 				return root.GenZshCompletion(out)
 			case "fish":

@@ -108,7 +108,8 @@ only where commits go.
 SIGTERM suspends: a last checkpoint, always kept. Ctrl-C cancels: a last checkpoint, then --retention decides. Standard
 output gets every record at least once; --to-files with --checkpoint-dir exactly once, also after a kill -9.
 
-Format verbs: ` + sink.FormatVerbs() + exitStatus(
+Format verbs:
+` + verbList() + exitStatus(
 			"  1  failed: the sink, a checkpoint too many, retention passed the reader",
 			"  3  refused: an offset outside the log, --max-skip, a commit that would go backwards, a checkpoint of something else",
 			"  5  no such topic or partition"),
@@ -147,6 +148,11 @@ Format verbs: ` + sink.FormatVerbs() + exitStatus(
 	o.snapshot.addInFlight(f)
 	o.completions(c)
 	return c
+}
+
+// verbList has one verb a line.
+func verbList() string {
+	return "  " + strings.NewReplacer(", %", "\n  %", "; ", "\n  ").Replace(sink.FormatVerbs())
 }
 
 func (o *consumeOptions) completions(c *cobra.Command) {

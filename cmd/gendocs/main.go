@@ -33,6 +33,7 @@ func main() {
 
 func run(markdown, man, comp string) error {
 	root := cmd.Root(cmd.App{})
+	fenceAll(root)
 	if markdown != "" {
 		if err := fresh(markdown); err != nil {
 			return err
@@ -80,10 +81,25 @@ func fresh(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// exitStatus is a list in the help that Markdown would run together.
-var exitStatus = regexp.MustCompile(`(?m)^Exit status:\n((?:  .*(?:\n|\z))+)`)
+// lists are the indented lines of a help text, which Markdown and man pages would run together.
+var lists = regexp.MustCompile(`(?m)(?:^  .*(?:\n|\z))+`)
 
-// tidy makes the lists of flags on the pages what --help shows, and the exit status a block.
+// fence puts the lists of a help text between fences.
+func fence(long string) string {
+	long = lists.ReplaceAllStringFunc(long, func(list string) string {
+		return "\n```\n" + strings.TrimSuffix(list, "\n") + "\n```\n"
+	})
+	return strings.TrimSpace(regexp.MustCompile(`\n{3,}`).ReplaceAllString(long, "\n\n"))
+}
+
+func fenceAll(c *cobra.Command) {
+	c.Long = fence(c.Long)
+	for _, sub := range c.Commands() {
+		fenceAll(sub)
+	}
+}
+
+// tidy makes the lists of flags on the pages what --help shows.
 func tidy(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "koffset*.md"))
 	if err != nil {
@@ -94,7 +110,7 @@ func tidy(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(p, []byte(exitStatus.ReplaceAllString(cmd.TidyFlags(string(text)), "Exit status:\n\n```\n$1```\n")), 0o644); err != nil {
+		if err := os.WriteFile(p, []byte(cmd.TidyFlags(string(text))), 0o644); err != nil {
 			return err
 		}
 	}
@@ -103,7 +119,7 @@ func tidy(dir string) error {
 
 func scripts(root *cobra.Command, dir string) error {
 	for name, write := range map[string]func(*os.File) error{
-		"koffset.bash": func(f *os.File) error { return root.GenBashCompletionV2(f, true) },
+		"koffset.bash": func(f *os.File) error { return cmd.BashCompletion(root, f) },
 		"koffset.zsh":  func(f *os.File) error { return root.GenZshCompletion(f) },
 		"koffset.fish": func(f *os.File) error { return root.GenFishCompletion(f, true) },
 		"koffset.ps1":  func(f *os.File) error { return root.GenPowerShellCompletionWithDesc(f) },

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +26,20 @@ func TestReference(t *testing.T) {
 		if fi, err := os.Stat(filepath.Join(dir, want)); err != nil || fi.Size() == 0 {
 			t.Errorf("%s was not written: %v", want, err)
 		}
+	}
+	// The packaged script is the printed one, which needs no package bash-completion.
+	holds(t, filepath.Join(comp, "koffset.bash"), "__koffset_init_completion()\n{\n    COMPREPLY=()\n    if declare -F")
+	// Lists stay lists.
+	holds(t, filepath.Join(man, "koffset-inspect.1"), ".EX\n  0  done\n")
+	holds(t, filepath.Join(a, "koffset_migrate_import.md"), "```\n  same  ")
+	holds(t, filepath.Join(a, "koffset_consume.md"), "```\n  %v (or %s) value\n  %k key\n")
+}
+
+func holds(t *testing.T, file, want string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%s does not hold %q: %v", filepath.Base(file), want, err)
 	}
 }
 
