@@ -234,8 +234,11 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 			add(NoteOffsetsOnly, "it only ever stored offsets, so whether its application runs cannot be seen; Flink and Spark restore from their own state and overwrite this")
 		}
 	}
-	if len(internal) > 0 {
+	switch {
+	case len(internal) > 0:
 		add(NoteStreams, "a Streams application: its internal topics are left out (%s), and its local state is not reset", strings.Join(internal, ", "))
+	case g.Type == inspect.TypeStreams && b.Plan.Verb != "delete":
+		add(NoteStreams, "a Streams application: its local state is not reset")
 	}
 	stable, gone := 0, 0
 	for _, c := range rows {

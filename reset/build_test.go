@@ -72,6 +72,17 @@ func TestGoneTopicsDoNotStopTheRest(t *testing.T) {
 	}
 }
 
+func TestStreamsStateIsNotReset(t *testing.T) {
+	w := small()
+	f := w.read()
+	f.Groups["a"].Type = inspect.TypeStreams
+	b, err := Build(&Request{Verb: "reset", Groups: w.groups()[:1], Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, Position: earliest}, f)
+	rowsOf(t, b, err)
+	if len(b.Notes) != 1 || b.Notes[0].Kind != NoteStreams || !strings.Contains(b.Notes[0].Text, "its local state is not reset") {
+		t.Errorf("notes %+v", b.Notes)
+	}
+}
+
 func TestEpochOfATargetInsideOneLeadership(t *testing.T) {
 	w := small()
 	b, err := Build(&Request{Verb: "reset", Groups: w.groups()[:1], Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, Position: at(4)}, w.read())
