@@ -33,6 +33,8 @@ type resolveOptions struct {
 	chosen   bool
 	rules    offset.Rules
 	at       *int64
+	// atAnswers says that an offset outside the log is an answer to --at-offset, and not a row that a policy left out.
+	atAnswers bool
 
 	failures []render.Failure // topics and partitions that cannot be read
 }
@@ -123,7 +125,7 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		o.at, o.position, o.chosen = &p.N, p, true
 		if o.rules.OutOfRange == offset.OutOfRangeFail && !cmd.Flags().Changed("out-of-range") {
 			// A question about an offset outside the log has an answer: it is outside. It is a row, not a refusal.
-			o.rules.OutOfRange = offset.OutOfRangeSkip
+			o.rules.OutOfRange, o.atAnswers = offset.OutOfRangeSkip, true
 		}
 	}
 	if o.show < 0 || cmd.Flags().Changed("show") && o.show == 0 {

@@ -37,6 +37,9 @@ func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed 
 				r.err = err
 			}
 			r.target = t
+			if o.atAnswers && t.Reason == offset.ReasonSkipped {
+				r.target.Reason = offset.ReasonOutOfRange
+			}
 		}
 		rows = append(rows, r)
 	}
