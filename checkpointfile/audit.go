@@ -25,7 +25,7 @@ type Audit struct {
 	Changed    int       `json:"changed"`
 	Failed     int       `json:"failed"`
 	Unknown    int       `json:"unknown"`
-	// Outcome is done, partial, failed or refused.
+	// Outcome is done, partial, unknown, failed or refused.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 }

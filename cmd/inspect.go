@@ -165,7 +165,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	out.readLagTimes(ctx)
-	return out.print()
+	return out.print(ctx)
 }
 
 // choose finds the groups to read. partial says that some group is not known for sure.
@@ -234,12 +234,12 @@ type tally struct {
 	expired                              int64
 }
 
-func (p *inspection) print() error {
-	found := p.dropMissing()
+func (p *inspection) print(ctx context.Context) error {
+	found := p.dropMissing(ctx)
 	if err := p.expectTopics(); err != nil {
 		return err
 	}
-	bad, topicErr := p.checkTopics()
+	bad, topicErr := p.checkTopics(ctx)
 	if !found && len(p.snap.Groups) == 0 && !p.o.format.IsJSON() {
 		return quietly(exitNotFound) // a header over nothing reads like an empty group
 	}
@@ -290,7 +290,7 @@ func (p *inspection) print() error {
 }
 
 // dropMissing takes groups that do not exist out of the snapshot, names them, and says whether all were found.
-func (p *inspection) dropMissing() bool {
+func (p *inspection) dropMissing(ctx context.Context) bool {
 	var known []string
 	for _, d := range p.snap.Groups {
 		if !d.NotFound {
@@ -307,7 +307,7 @@ func (p *inspection) dropMissing() bool {
 		if len(known) > 0 {
 			code = exitPartial
 		}
-		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: p.s.nearGroups(p.s.client.Context(), d.Name)})
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: p.s.nearGroups(ctx, d.Name)})
 		return true
 	})
 	return all
@@ -349,9 +349,8 @@ func (p *inspection) expectTopics() error {
 
 // checkTopics finds the topics of --topic that cannot be shown: a slip in a name would look like a topic that nobody
 // commits to. The error is what they mean where nothing else is shown.
-func (p *inspection) checkTopics() (bad []render.Failure, err error) {
+func (p *inspection) checkTopics(ctx context.Context) (bad []render.Failure, err error) {
 	forbidden := 0
-	ctx := p.s.client.Context()
 	for _, w := range p.snap.Query.Wanted {
 		err := p.snap.Topics[w.Topic].Err
 		if err == nil {
