@@ -3,16 +3,18 @@ package flink
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/koffset/koffset/internal/flinktest"
 )
 
 // A large job's _metadata: by default 200 MB of 20,000 subtasks with keyed state and one Kafka source of 5,000 partitions.
 
-// writeLarge writes such a file and returns its size. keyed makes the handle of one subtask.
+// writeLarge writes such a file and returns its size.
 func writeLarge(t testing.TB, path string, subtasks, partitions int, keyed func(i int) []byte) int64 {
 	t.Helper()
 	f, err := os.Create(path)
@@ -21,30 +23,8 @@ func writeLarge(t testing.TB, path string, subtasks, partitions int, keyed func(
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
-	const operators, readers = 10, 50
-	w.Write(cat(i32(headerMagic), i32(6), i64(42), i32(0), i32(operators+1)))
-	src := encOp{name: "Source: orders", uid: "orders", id: 0xF0, parallelism: readers}
-	for i := range readers {
-		st := encState{name: readerStateName}
-		for p := i; p < partitions; p += readers {
-			st.elems = append(st.elems, element(0, kafkaPayload("a-topic-of-the-shop", p, int64(p)*1000, noOffset)))
-		}
-		src.subs = append(src.subs, encSub{index: i, op: stateHandle(plainV6, st)})
-	}
-	per := subtasks / operators
-	for o := range operators {
-		op := encOp{name: fmt.Sprintf("window %d", o), uid: fmt.Sprint("window-", o), id: byte(o), parallelism: per}
-		b := op.append(nil, 6)
-		w.Write(append(b[:len(b)-4], i32(per)...))
-		for i := range per {
-			w.Write(encSub{index: i, keyed: keyed(o*per + i)}.append(nil, 6))
-		}
-		if o == operators/2 {
-			w.Write(src.append(nil, 6))
-		}
-	}
-	w.Write(realProperties())
-	if err := w.Flush(); err != nil {
+	large := flinktest.Large{Subtasks: subtasks, Partitions: partitions, Keyed: keyed, Properties: realProperties()}
+	if err := errors.Join(large.Write(w), w.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	st, err := f.Stat()
@@ -54,38 +34,14 @@ func writeLarge(t testing.TB, path string, subtasks, partitions int, keyed func(
 	return st.Size()
 }
 
-// inlineKeyed is 10 kB of key groups and inline state, as a heap backend with small state has.
-func inlineKeyed(int) []byte {
-	var groups [][]byte
-	for i := range 128 {
-		groups = append(groups, i64(int64(i)*70))
-	}
-	return code(12, i32(0), list(groups...), inline(make([]byte, 8900)), utf("3f1b5c3a-8d0e-4d2a-9d0e-0d9b0e6f7a11"))
-}
-
-// incrementalKeyed is 10 kB of handles on RocksDB's files: nothing in it can be skipped.
-func incrementalKeyed(i int) []byte {
-	var files [][]byte
-	for k := range 76 {
-		files = append(files, cat(utf(fmt.Sprintf("%06d.sst", k)), inFile(fmt.Sprintf(
-			"s3://bucket/flink/checkpoints/5a15acc057ea89cab90181945de82119/shared/%08x-8d0e-4d2a-9d0e-%012x", i, k), 1<<26)))
-	}
-	return code(11, i64(7), utf("3f1b5c3a-8d0e-4d2a-9d0e-0d9b0e6f7a11"), i32(0), i32(128), i64(5), relFile("meta", 100), list(files...), list(), utf("id"))
-}
-
-var shapes = []struct {
-	name  string
-	keyed func(int) []byte
-}{{"inline", inlineKeyed}, {"incremental", incrementalKeyed}}
-
 // BenchmarkOpen reads 200 MB from the page cache. alloc-MB is everything that was ever allocated, so more than was in
 // use at any time; result-MB is what the snapshot itself keeps.
 func BenchmarkOpen(b *testing.B) {
-	for _, shape := range shapes {
-		b.Run(shape.name, func(b *testing.B) {
+	for _, shape := range flinktest.Shapes() {
+		b.Run(shape.Name, func(b *testing.B) {
 			runtime.GOMAXPROCS(1)
 			path := filepath.Join(b.TempDir(), MetadataName)
-			size := writeLarge(b, path, 20_000, 5_000, shape.keyed)
+			size := writeLarge(b, path, 20_000, 5_000, shape.Keyed)
 			b.SetBytes(size)
 			var s *Snapshot
 			var all uint64
@@ -113,9 +69,9 @@ func BenchmarkOpen(b *testing.B) {
 
 // TestMemory holds what a file costs against its Kafka partitions, at a tenth of the benchmark's size.
 func TestMemory(t *testing.T) {
-	for _, shape := range shapes {
+	for _, shape := range flinktest.Shapes() {
 		path := filepath.Join(t.TempDir(), MetadataName)
-		size := writeLarge(t, path, 2_000, 500, shape.keyed)
+		size := writeLarge(t, path, 2_000, 500, shape.Keyed)
 		var s *Snapshot
 		var err error
 		got := allocated(func() { s, err = Open(path, Options{}) })
@@ -123,7 +79,7 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("%v %v", s, err)
 		}
 		if got > 3<<20 {
-			t.Errorf("%s: %d bytes were allocated for a file of %d", shape.name, got, size)
+			t.Errorf("%s: %d bytes were allocated for a file of %d", shape.Name, got, size)
 		}
 		for i, p := range s.Sources[0].Partitions {
 			if *p.Next != int64(i)*1000 {
@@ -139,7 +95,7 @@ func BenchmarkRewrite(b *testing.B) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	size := writeLarge(b, filepath.Join(dir, MetadataName), 20_000, 5_000, inlineKeyed)
+	size := writeLarge(b, filepath.Join(dir, MetadataName), 20_000, 5_000, flinktest.InlineKeyed)
 	b.SetBytes(size)
 	for b.Loop() {
 		s, err := Open(dir, Options{})
@@ -162,7 +118,7 @@ func BenchmarkRewrite(b *testing.B) {
 // are read a second time.
 func TestParseReadsOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), MetadataName)
-	size := writeLarge(t, path, 200, 50, incrementalKeyed)
+	size := writeLarge(t, path, 200, 50, flinktest.IncrementalKeyed)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -9,22 +9,21 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/koffset/koffset/internal/flinktest"
 )
 
 // A small encoder of what no real snapshot at hand holds: other versions, other codes, other sizes.
 
-func i32(v int) []byte   { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
-func i64(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
-func utf(s string) []byte {
-	return appendUTF(nil, s)
-}
-func cat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-func code(c byte, parts ...[]byte) []byte {
-	return append([]byte{c}, cat(parts...)...)
-}
+var (
+	i32, i64, cat, code = flinktest.I32, flinktest.I64, flinktest.Cat, flinktest.Code
+	list                = flinktest.List // a count and the parts
+	inline              = flinktest.Inline
+	inFile, relFile     = flinktest.InFile, flinktest.RelFile
+	element             = flinktest.Element // a split as SourceReaderState holds it
+)
 
-// list writes a count and the parts.
-func list(parts ...[]byte) []byte { return cat(i32(len(parts)), cat(parts...)) }
+func utf(s string) []byte { return appendUTF(nil, s) }
 
 // encSub is one subtask; nil handles are absent or null.
 type encSub struct {
@@ -128,11 +127,6 @@ func realProperties() []byte {
 	return b[bytes.LastIndex(b, []byte{0xAC, 0xED, 0x00, 0x05}):]
 }
 
-func inline(data []byte) []byte { return code(1, utf("a handle"), i32(len(data)), data) }
-func inFile(path string, size int) []byte {
-	return code(2, i64(int64(size)), utf(path))
-}
-func relFile(path string, size int) []byte { return code(6, utf(path), i64(int64(size))) }
 func segment(path string, start, size int) []byte {
 	return code(15, i64(int64(start)), i64(int64(size)), i32(0), utf(path), utf("logical"))
 }
@@ -237,11 +231,6 @@ func stateHandle(l layoutOf, states ...encState) []byte {
 
 func kafkaPayload(topic string, partition int, start, stop int64) []byte {
 	return cat(utf(topic), i32(partition), i64(start), i64(stop))
-}
-
-// element is a split as SourceReaderState holds it.
-func element(version int, payload []byte) []byte {
-	return cat(i32(8+len(payload)), i32(version), i32(len(payload)), payload)
 }
 
 func readerState(topic string, starts ...int64) encState {
