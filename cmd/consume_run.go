@@ -274,7 +274,7 @@ func (o *consumeOptions) journal(ses *session, group string, before []consume.Be
 		return err
 	}
 	if !o.quiet {
-		o.app.Streams.Note("what group %s had committed is kept: koffset undo %s --allow-drift puts it back", group, j.ID)
+		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", group, o.app.again("undo", j.ID, "--allow-drift"))
 	}
 	return nil
 }

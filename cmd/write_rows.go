@@ -344,7 +344,7 @@ func (w *write) said(res *reset.Result) {
 	}
 	w.app.Streams.Note("%s", line)
 	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {
-		w.app.Streams.Note("to go back: koffset undo %s --execute", res.UndoID)
+		w.app.Streams.Note("to go back: %s", w.app.again("undo", res.UndoID, "--execute"))
 	}
 }
 
