@@ -70,7 +70,7 @@ func (o *applyOptions) parse(c *cobra.Command, args []string) error {
 	if err := o.write.parse(c); err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "" {
 		return usagef("koffset apply plan.json", "which plan? none was given")
 	}
 	var err error

@@ -199,6 +199,8 @@ func (w *write) notApplied(ctx context.Context, err error) error {
 		switch {
 		case drift.Has(reset.DriftActive):
 			hint = hintStop
+		case drift.Has(reset.DriftGroup):
+			code, hint = exitNotFound, "make a new plan with --create; nothing was changed"
 		case drift.Has(reset.DriftUnstable):
 			hint = "wait until the transaction ends, or add --wait-empty 60s; nothing was changed"
 		case drift.Has(reset.DriftCluster), drift.Has(reset.DriftTopic):
@@ -293,7 +295,7 @@ func (w *write) writePlan() error {
 	if err := checkpointfile.WritePlan(w.app.path(w.flags.planOut), h, w.built.Plan); err != nil {
 		return err
 	}
-	w.app.Streams.Note("plan %s is in %s: koffset apply %s", w.built.Plan.ID(), w.flags.planOut, w.flags.planOut)
+	w.app.Streams.Note("plan %s is in %s: %s", w.built.Plan.ID(), w.flags.planOut, w.app.again("apply", w.flags.planOut))
 	return nil
 }
 

@@ -271,12 +271,10 @@ func TestApplyRefusesDrift(t *testing.T) {
 	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
 }
 
-// A group that is deleted takes along what it stored after the plan was made: refused, or in the journal.
-func TestDeleteTakesNothingUnseen(t *testing.T) {
-	_, cl := kafkatest.FakeClient(t)
-	f := kafkatest.F1(t, cl, "")
-	kafkatest.CreateTopic(t, cl, "later", 1)
-	r := &Request{Verb: "delete", Groups: []inspect.Group{{Name: f.App}}, Scope: Scope{All: true}, Position: earliest}
+// deletion is the plan that deletes a group.
+func deletion(t *testing.T, cl *kgo.Client, group string) *Plan {
+	t.Helper()
+	r := &Request{Verb: "delete", Groups: []inspect.Group{{Name: group}}, Scope: Scope{All: true}, Position: earliest}
 	facts, err := Gather(t.Context(), cl, r)
 	if err != nil {
 		t.Fatal(err)
@@ -285,8 +283,38 @@ func TestDeleteTakesNothingUnseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b.Plan
+}
+
+// A plan for a group that is gone makes none: only a plan with Create does.
+func TestApplyMakesNoGroupAnew(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	plan := prepare(t, cl, request(f.App, f.Topic, at(8)))
+	apply(t, cl, deletion(t, cl, f.App), options(t, t.TempDir()))
+	o := options(t, t.TempDir())
+	o.Allowed.Commits = true
+	_, err := Apply(t.Context(), cl, plan, o)
+	var drift *DriftError
+	var missing *NotFoundError
+	if !errors.As(err, &drift) || !drift.Has(DriftGroup) || len(drift.Drifts) != 1 || !errors.As(err, &missing) {
+		t.Errorf("got %v, want the group to be gone", err)
+	}
+	want(t, cl, f.App, f.Topic, map[int32]int64{})
+	r := request(f.App, f.Topic, at(8))
+	r.Create = true
+	apply(t, cl, prepare(t, cl, r), o)
+	want(t, cl, f.App, f.Topic, map[int32]int64{0: 8, 1: 8, 2: 8})
+}
+
+// A group that is deleted takes along what it stored after the plan was made: refused, or in the journal.
+func TestDeleteTakesNothingUnseen(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	kafkatest.CreateTopic(t, cl, "later", 1)
+	p := deletion(t, cl, f.App)
 	kafkatest.Commit(t, cl, f.App, kafkatest.At("later", 0, 0))
-	_, err = Apply(t.Context(), cl, b.Plan, options(t, t.TempDir()))
+	_, err := Apply(t.Context(), cl, p, options(t, t.TempDir()))
 	var drift *DriftError
 	if !errors.As(err, &drift) || !drift.Has(DriftCommit) || len(drift.Drifts) != 1 || drift.Drifts[0].Key.Topic != "later" {
 		t.Fatalf("got %v, want the commit on later:0 to be drift", err)
@@ -294,7 +322,7 @@ func TestDeleteTakesNothingUnseen(t *testing.T) {
 	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
 	o := options(t, t.TempDir())
 	o.Allowed.Commits = true
-	res := apply(t, cl, b.Plan, o)
+	res := apply(t, cl, p, o)
 	want(t, cl, f.App, f.Topic, map[int32]int64{})
 	want(t, cl, f.App, "later", map[int32]int64{})
 	undo(t, cl, o.StateDir, res.UndoID, Undo{})

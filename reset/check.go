@@ -16,6 +16,7 @@ type DriftKind string
 const (
 	DriftCluster  DriftKind = "cluster"  // another cluster
 	DriftTopic    DriftKind = "topic"    // the topic is gone, or was made anew
+	DriftGroup    DriftKind = "group"    // the group is gone, and the plan was not to create it
 	DriftActive   DriftKind = "active"   // members are there
 	DriftUnstable DriftKind = "unstable" // a transaction holds a commit
 	DriftCommit   DriftKind = "commit"   // the group committed since
@@ -150,6 +151,11 @@ func (c *Checked) group(p *Plan, pg PlanGroup, g *GroupFacts, f *Facts, allow Al
 	}
 	if pg.Delete {
 		c.unseen(p, g, f, allow, add)
+	}
+	if writes && g.Missing() && !pg.Create {
+		// Its commits are gone as well, but allowing those to have moved is no leave to make a group anew.
+		c.Drifts = c.Drifts[:first]
+		add(DriftGroup, nil, &NotFoundError{What: "group", Name: pg.Name}, "the group does not exist any more")
 	}
 	if writes && g.Active() {
 		// A group in use commits all the time: what moved would bury why.
