@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -26,7 +25,7 @@ type Command struct {
 // Sample is one finished run.
 type Sample struct {
 	Wall   time.Duration
-	MaxRSS int64 // bytes; the largest the process was
+	MaxRSS int64 // bytes, the largest the process was; 0 where the system does not tell
 }
 
 // Run runs a command once. The error holds what it wrote to stderr.
@@ -39,8 +38,8 @@ func Run(ctx context.Context, c Command) (Sample, error) {
 	start := time.Now()
 	err := cmd.Run()
 	s := Sample{Wall: time.Since(start)}
-	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.MaxRSS = ru.Maxrss * 1024
+	if cmd.ProcessState != nil { // nil where the program could not be started
+		s.MaxRSS = maxRSS(cmd.ProcessState)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w: %s", c.Name, err, stderr.String())
