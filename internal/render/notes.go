@@ -5,6 +5,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Note prints "koffset: " and the message on stderr, as one line: what does not
@@ -39,23 +40,32 @@ func (s *Streams) ErrorsAsJSON(on bool) {
 
 // Fail prints the error and its hint: as two lines, or after ErrorsAsJSON as
 // {"kind":"error","error":…,"hint":…,"exit_code":…} on one. Several errors
-// joined by errors.Join are a line each.
+// joined by errors.Join are a line each, and in JSON one text and a list,
+// "errors".
 func (s *Streams) Fail(f Failure) {
-	s.mu.Lock()
-	asJSON := s.jsonErrs
-	s.mu.Unlock()
-	if asJSON {
-		obj := Object(F("kind", String("error")), F("error", String(f.Err.Error())),
-			F("hint", Text(f.Hint)), F("exit_code", Int(int64(f.ExitCode))))
-		s.writeErr(append(obj.appendJSON(nil), '\n'))
-		return
-	}
 	errs := []error{f.Err}
 	if joined, ok := f.Err.(interface{ Unwrap() []error }); ok && isJoin(f.Err, joined.Unwrap()) {
 		errs = joined.Unwrap()
 	}
-	for _, err := range errs {
-		s.say("error: ", Bad, err.Error())
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = strings.ReplaceAll(err.Error(), "\n", "; ") // a join within the error
+	}
+	s.mu.Lock()
+	asJSON := s.jsonErrs
+	s.mu.Unlock()
+	if asJSON {
+		fields := []Field{F("kind", String("error")), F("error", String(strings.Join(texts, "; "))),
+			F("hint", Text(f.Hint)), F("exit_code", Int(int64(f.ExitCode)))}
+		if len(texts) > 1 {
+			fields = append(fields, F("errors", Strings(texts)))
+		}
+		obj := Object(fields...)
+		s.writeErr(append(obj.appendJSON(nil), '\n'))
+		return
+	}
+	for _, text := range texts {
+		s.say("error: ", Bad, text)
 	}
 	if f.Hint != "" {
 		s.say("hint: ", Dim, f.Hint)

@@ -127,7 +127,9 @@ koffset: error: both EOF and multiple Read calls return no data or error
 	s.ErrorsAsJSON(true)
 	s.Fail(Failure{Err: errors.New("a\x1bb"), ExitCode: 5})
 	s.Fail(Failure{Err: errors.New("c"), Hint: "h", ExitCode: 2})
-	if errs.String() != `{"kind":"error","error":"a\u001bb","hint":null,"exit_code":5}`+"\n"+`{"kind":"error","error":"c","hint":"h","exit_code":2}`+"\n" {
+	s.Fail(Failure{Err: errors.Join(errors.New("first"), fmt.Errorf("second: %w", errors.Join(io.EOF, io.ErrNoProgress))), ExitCode: 3})
+	if errs.String() != `{"kind":"error","error":"a\u001bb","hint":null,"exit_code":5}`+"\n"+`{"kind":"error","error":"c","hint":"h","exit_code":2}`+"\n"+
+		`{"kind":"error","error":"first; second: EOF; multiple Read calls return no data or error","hint":null,"exit_code":3,"errors":["first","second: EOF; multiple Read calls return no data or error"]}`+"\n" {
 		t.Errorf("JSON: %s", errs.String())
 	}
 	for line := range strings.Lines(errs.String()) {
