@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,11 +101,11 @@ func flinkClasses(ctx context.Context, v FlinkVersion) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sources := map[string][]byte{"FlinkLoop.java": flinkLoop}
+	sources := map[string][]byte{"FlinkLoop.java": flinkLoop, "FlinkLoad.java": flinkLoad}
 	if v == Flink1 {
 		sources["FlinkLegacy.java"] = flinkLegacy
 	}
-	sum := sha256.Sum256(append(append([]byte(v), flinkLoop...), flinkLegacy...))
+	sum := sha256.Sum256(slices.Concat([]byte(v), flinkLoop, flinkLoad, flinkLegacy))
 	dir := filepath.Join(cache, fmt.Sprintf("flinkjobs-%.6x", sum))
 	classes, err := filled(cache, dir, func() error {
 		args := []string{"-nowarn", "-d", dir, "-cp", filepath.Join(lib, "*")}
