@@ -122,10 +122,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 		}
 		defer stop()
 	}
-	// Records are short-lived: with Go's default the collector runs so often that it costs a fifth of the throughput.
-	if o.app.env("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-	}
+	o.tuneCollector()
 	stop := o.progress(engine)
 	sum, err := engine.Run(ctx)
 	stop()
@@ -277,6 +274,18 @@ func (o *consumeOptions) journal(ses *session, group string, before []consume.Be
 		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", group, o.app.again("undo", j.ID, "--allow-drift"))
 	}
 	return nil
+}
+
+// tuneCollector lets garbage pile up further than by default, since records are short-lived and a collection after every
+// few responses costs a fifth of the throughput; the limit keeps the pile from growing with what responses decompress to
+// (measured on 1.5 GB of zeros in 100 KB: 1.7 GB without it). GOGC and GOMEMLIMIT win.
+func (o *consumeOptions) tuneCollector() {
+	if o.app.env("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if o.app.env("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(512 << 20)
+	}
 }
 
 // serve answers metrics and health until stop is called.

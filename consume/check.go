@@ -118,6 +118,10 @@ func (c *Config) checkCheckpoints() error {
 		}
 		return nil
 	}
+	// Before anything is read: a run for a place that cannot be written must not start.
+	if _, err := checkpointfile.ParseCheckpointDir(k.Dir); err != nil {
+		return fileError(err)
+	}
 	if k.Interval == 0 {
 		return usagef("give an interval, such as 1m", "a checkpoint folder is given, and checkpoints are off")
 	}

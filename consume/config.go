@@ -165,8 +165,9 @@ func (r Rate) limited() bool { return r.Records > 0 || r.Bytes > 0 }
 type Fetch struct {
 	MaxBytes          int32 // of one fetch response, compressed; 0 is 8 MiB
 	MaxPartitionBytes int32 // of one partition in it, compressed; 0 is 1 MiB
-	// Buffer is how much decompressed data one response of a broker may come to; 0 is 64 MiB. The two limits above are
-	// lowered during the run for topics that compress well.
+	// Buffer is how much one response of a broker may come to in memory; 0 is 32 MiB. The two limits above are lowered
+	// during the run for topics that compress well. Up to three responses are held: one that is handed on, one that waits,
+	// one that arrives.
 	Buffer int64
 	// Options are added to the fetching client, such as kgo.Rack.
 	Options []kgo.Opt
@@ -204,7 +205,7 @@ const (
 	defaultStopTimeout = 10 * time.Second
 	defaultMaxBytes    = 8 << 20
 	defaultPartBytes   = 1 << 20
-	defaultBuffer      = 64 << 20
+	defaultBuffer      = 32 << 20
 )
 
 func (c *Config) now() time.Time {

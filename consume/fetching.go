@@ -197,20 +197,26 @@ func (r *run) outOfRange(p *part) error {
 
 // sizer keeps what is held in memory bounded for topics that compress well: fetch sizes are of compressed bytes, and a
 // hundredfold is common (measured: 1.4 GB for two polls of a very compressible zstd topic with the client's defaults). It
-// begins small, learns the ratio from the batches that arrive, and sets the sizes so that a response decompresses to about
-// the buffer.
+// begins small, learns the ratio from the batches that arrive, and sets the sizes so that a response comes to about the
+// buffer in memory. A broker always gives a whole batch, however small the sizes are.
 type sizer struct {
 	client           *kgo.Client
 	bytes, partBytes int32 // in force
 	maxBytes         int32
 	maxPartBytes     int32
 	buffer           int64
-	in, out          atomic.Int64 // compressed and decompressed bytes since the last look
+	in, out          atomic.Int64 // bytes that came, and what they take in memory, since the last look
 	ratio            float64
 }
 
-// fetchFloor is the least that one partition is asked for: below it requests dominate.
-const fetchFloor = 64 << 10
+const (
+	// fetchFirst is what the first responses are asked for, while the ratio is not known.
+	fetchFirst = 8 << 10
+	// fetchFloor is the least that is asked for. A megabyte of zeros is a batch of a hundred bytes.
+	fetchFloor = 1 << 10
+	// recordBytes is what a record takes in memory beside its bytes: kgo.Record and the pointer to it.
+	recordBytes = 216
+)
 
 func newSizer(c *Config) *sizer {
 	s := &sizer{maxBytes: c.Fetch.MaxBytes, maxPartBytes: c.Fetch.MaxPartitionBytes, buffer: c.Fetch.Buffer}
@@ -218,20 +224,23 @@ func newSizer(c *Config) *sizer {
 		// Under a rate partitions take turns from what is held, and little of each is enough.
 		s.maxPartBytes = min(s.maxPartBytes, 256<<10)
 	}
-	s.bytes, s.partBytes = min(s.maxBytes, 4<<20), min(s.maxPartBytes, 1<<20)
+	s.bytes, s.partBytes = min(s.maxBytes, fetchFirst), min(s.maxPartBytes, fetchFirst)
 	return s
 }
 
 // OnFetchBatchRead counts what came in. It is called by kgo, from several goroutines.
 func (s *sizer) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.FetchBatchMetrics) {
 	s.in.Add(int64(m.CompressedBytes))
-	s.out.Add(int64(m.UncompressedBytes))
+	s.out.Add(int64(m.UncompressedBytes) + int64(m.NumRecords)*recordBytes)
 }
 
 // adapt sets the sizes after some batches have been seen.
 func (s *sizer) adapt() {
 	in, out := s.in.Load(), s.out.Load()
-	if in == 0 || out < 1<<20 && s.ratio != 0 {
+	// A few small batches say little about the next hundred (a producer's first batch has one record), so growth wants about
+	// a response of the present size first.
+	enough := in >= int64(s.bytes)/4
+	if in == 0 || !enough && out < 1<<20 {
 		return
 	}
 	s.in.Add(-in)
@@ -243,6 +252,12 @@ func (s *sizer) adapt() {
 		s.ratio = 0.8*s.ratio + 0.2*ratio
 	}
 	total := min(int64(s.maxBytes), max(fetchFloor, int64(float64(s.buffer)/s.ratio)))
+	if now := int64(s.bytes); total > now {
+		if !enough {
+			return
+		}
+		total = min(total, 4*now)
+	}
 	part := min(int64(s.maxPartBytes), max(fetchFloor, total/4), total)
 	// Small changes are not worth a new fetch session.
 	if near(int64(s.bytes), total) && near(int64(s.partBytes), part) {

@@ -350,6 +350,7 @@ func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target
 	if rg.Count > 0 {
 		n := rg.Count
 		row.Left = &n
+		row.EndDetail = fmt.Sprintf("ends after %s records, at the log end at the latest", count(n))
 		return t, nil
 	}
 	if rg.To <= end {

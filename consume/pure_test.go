@@ -234,7 +234,15 @@ func TestSizer(t *testing.T) {
 		s.OnFetchBatchRead(kgo.BrokerMetadata{}, "t", 0, kgo.FetchBatchMetrics{CompressedBytes: in, UncompressedBytes: out})
 		s.adapt()
 	}
-	feed(1<<20, 2<<20)
+	for range 10 {
+		feed(100, 4000)
+	}
+	if s.bytes != fetchFirst {
+		t.Errorf("a few bytes made it grow to %d", s.bytes)
+	}
+	for range 10 {
+		feed(int(s.bytes), 2*int(s.bytes))
+	}
 	if s.bytes != 8<<20 || s.partBytes != 1<<20 {
 		t.Errorf("at 2x: %d, %d: the limits hold", s.bytes, s.partBytes)
 	}
@@ -242,10 +250,14 @@ func TestSizer(t *testing.T) {
 	if got := float64(s.bytes) * 100; got > 65<<20 {
 		t.Errorf("at 100x one response may come to %.0f MiB, the buffer is 64", got/(1<<20))
 	}
-	for range 40 {
+	feed(4<<10, 60<<20)
+	if s.bytes > 8<<10 {
+		t.Errorf("at 15,000x: %d", s.bytes)
+	}
+	for range 80 {
 		feed(10<<20, 10<<20)
 	}
-	if s.bytes != 8<<20 {
+	if !near(int64(s.bytes), 8<<20) {
 		t.Errorf("back at 1x: %d", s.bytes)
 	}
 }

@@ -338,7 +338,7 @@ func (r *run) takeBatch(p *part, fp *kgo.FetchPartition) error {
 	if r.pace != nil {
 		if len(a.records) > 0 {
 			p.queue = append(p.queue, a.records...)
-			r.queued += a.bytes
+			r.queued += a.bytes + int64(len(a.records))*recordBytes
 		}
 	} else if len(a.records) > 0 {
 		if err := r.deliver(p, a.records, a.bytes); err != nil {
@@ -398,7 +398,7 @@ func (r *run) deliverPiece(now time.Time) error {
 		if p.queue = p.queue[n:]; len(p.queue) == 0 {
 			p.queue = nil
 		}
-		r.queued -= bytes
+		r.queued -= bytes + int64(n)*recordBytes
 		p.settle()
 		r.pace.spend(now, n, bytes)
 		return nil
