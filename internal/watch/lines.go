@@ -47,7 +47,7 @@ func Line(f *Frame) string {
 	if worst >= 0 {
 		verdict = health(row{group: &f.Groups[worst]})
 	}
-	fmt.Fprintf(&b, "  %s  lag %d", verdict, all.Lag)
+	fmt.Fprintf(&b, "  %s  lag %s", verdict, render.Count(all.Lag))
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
