@@ -212,37 +212,62 @@ func (o *rewriteOptions) write(ctx context.Context, s *session, snap *checkpoint
 			return err
 		}
 	}
-	for _, w := range rw.Warnings {
-		if w.Code == flink.WarnStateOutside && o.selfContained {
-			continue
-		}
-		o.app.Streams.Warn("%s", w.Message)
-	}
-	o.app.Streams.Note("%s", summaryOf(rows).text(len(rw.Rows)))
-	if !o.execute {
-		o.app.Streams.Note("dry run: nothing was written; add --execute to write %s", o.to)
-		return nil
-	}
-	if st := o.app.Streams; !o.yes && st.CanPrompt() {
-		yes, err := st.Confirm(ctx, "Write "+o.to+"?")
-		if err != nil {
-			return err
-		}
-		if !yes {
-			return faultf(exitRefused, "nothing was written", "declined")
-		}
-	}
-	done, err := rw.Write(o.app.path(o.to), flink.WriteOptions{SelfContained: o.selfContained})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", o.to, err)
+	done, err := o.app.writeCopy(ctx, rw, snapshotCopy{to: o.to, selfContained: o.selfContained, execute: o.execute, yes: o.yes, summary: summaryOf(rows).text(len(rw.Rows))})
+	if err != nil || done == nil {
+		return err
 	}
 	if err := o.print(s, snap, rows, done); err != nil {
 		return err
 	}
-	o.app.Streams.Note("wrote %s: %s, %s bytes; read back, it differs from the original in %s and in nothing else",
-		o.to, counted(done.Files, "file"), render.Count(done.Bytes), counted(len(done.Diff), "position"))
-	o.app.Streams.Hint("start the job from it: flink run -s %s …; keep the uid of the source", o.to)
+	o.app.sayCopy(o.to, done, "")
 	return nil
+}
+
+// snapshotCopy is how a rewritten snapshot is written.
+type snapshotCopy struct {
+	to            string // as it was typed
+	selfContained bool
+	execute, yes  bool
+	summary       string // what the plan does
+}
+
+// writeCopy says what should be known about a rewritten snapshot, asks, and writes it. What was written is nil in a dry run.
+func (a *App) writeCopy(ctx context.Context, rw *flink.Rewrite, c snapshotCopy) (*flink.Written, error) {
+	st := a.Streams
+	for _, w := range rw.Warnings {
+		if w.Code == flink.WarnStateOutside && c.selfContained {
+			continue
+		}
+		st.Warn("%s", w.Message)
+	}
+	if c.summary != "" {
+		st.Note("%s", c.summary)
+	}
+	if !c.execute {
+		st.Note("dry run: nothing was written; add --execute to write %s", c.to)
+		return nil, nil
+	}
+	if !c.yes && st.CanPrompt() {
+		yes, err := st.Confirm(ctx, "Write "+c.to+"?")
+		if err != nil {
+			return nil, err
+		}
+		if !yes {
+			return nil, faultf(exitRefused, "nothing was written", "declined")
+		}
+	}
+	done, err := rw.Write(a.path(c.to), flink.WriteOptions{SelfContained: c.selfContained})
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", c.to, err)
+	}
+	return done, nil
+}
+
+// sayCopy ends a command that wrote a copy. where is said of the job's start.
+func (a *App) sayCopy(to string, done *flink.Written, where string) {
+	a.Streams.Note("wrote %s: %s, %s bytes; read back, it differs from the original in %s and in nothing else",
+		to, counted(done.Files, "file"), render.Count(done.Bytes), counted(len(done.Diff), "position"))
+	a.Streams.Hint("start the job from it%s: flink run -s %s …; keep the uid of the source", where, to)
 }
 
 func counted(n int, what string) string {

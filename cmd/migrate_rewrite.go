@@ -122,41 +122,21 @@ func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *session, re
 
 // write shows the plan, and writes the copy where --execute says so.
 func (r *rewriteFlags) write(ctx context.Context, o *importOptions, s *session, rows []carried, rw *flink.Rewrite) error {
-	st := o.app.Streams
 	if !o.write.execute || o.write.format.IsTable() {
 		if err := r.print(o, s, rows, false); err != nil {
 			return err
 		}
 	}
-	for _, w := range rw.Warnings {
-		if w.Code != flink.WarnStateOutside || !r.selfContained {
-			st.Warn("%s", w.Message)
-		}
-	}
-	if !o.write.execute {
-		st.Note("dry run: nothing was written; add --execute to write %s", r.out)
-		return nil
-	}
-	if !o.write.yes && st.CanPrompt() {
-		yes, err := st.Confirm(ctx, "Write "+r.out+"?")
-		if err != nil {
-			return err
-		}
-		if !yes {
-			return faultf(exitRefused, "nothing was written", "declined")
-		}
-	}
-	done, err := rw.Write(o.app.path(r.out), flink.WriteOptions{SelfContained: r.selfContained})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", r.out, err)
+	done, err := o.app.writeCopy(ctx, rw, snapshotCopy{to: r.out, selfContained: r.selfContained, execute: o.write.execute, yes: o.write.yes})
+	if err != nil || done == nil {
+		return err
 	}
 	if !o.write.format.IsTable() {
 		if err := r.print(o, s, rows, true); err != nil {
 			return err
 		}
 	}
-	st.Note("wrote %s: %d files, %s bytes; read back, it differs from the original in %d positions and in nothing else", r.out, done.Files, render.Count(done.Bytes), len(done.Diff))
-	st.Hint("start the job from it on this cluster: flink run -s %s …; keep the uid of the source", r.out)
+	o.app.sayCopy(r.out, done, " on this cluster")
 	return nil
 }
 
