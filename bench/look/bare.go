@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fill makes topic "narrow" of 100 partitions with 1,000 groups on it, and topic "wide" of 2,000 partitions with one record
-// each (time 1710072000000 + partition) and group "wide" on it.
+// fill makes topic "narrow" of 100 partitions with 1,000 groups on it, and topic "wide" of 2,000 partitions with fifty
+// records each, the last at 1710072000000 + partition, and group "wide" in the middle of them.
 func fill(ctx context.Context, addr string) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
@@ -48,7 +48,7 @@ func fill(ctx context.Context, addr string) error {
 	var first error
 	var mu sync.Mutex
 	produce := func(topic string, p int32, ms int64) {
-		r := &kgo.Record{Topic: topic, Partition: p, Value: []byte("x")}
+		r := &kgo.Record{Topic: topic, Partition: p, Value: fmt.Appendf(nil, "%0100d", ms)}
 		r.Timestamp = millis(ms)
 		cl.Produce(ctx, r, func(_ *kgo.Record, err error) {
 			mu.Lock()
@@ -59,7 +59,9 @@ func fill(ctx context.Context, addr string) error {
 		})
 	}
 	for p := range int32(2000) {
-		produce("wide", p, 1710072000000+int64(p))
+		for i := range int64(50) {
+			produce("wide", p, 1710072000000+int64(p)-10*(49-i))
+		}
 	}
 	for p := range int32(100) {
 		for i := range int64(10) {
@@ -73,13 +75,13 @@ func fill(ctx context.Context, addr string) error {
 		return first
 	}
 	// The first commit waits for the offsets topic to be created; it must not be done by a thousand groups at once.
-	if err := commit(ctx, adm, "wide", "wide", 2000); err != nil {
+	if err := commit(ctx, adm, "wide", "wide", 2000, 25); err != nil {
 		return err
 	}
 	var eg errgroup.Group
 	eg.SetLimit(16)
 	for g := range 1000 {
-		eg.Go(func() error { return commit(ctx, adm, "group-"+strconv.Itoa(g), "narrow", 100) })
+		eg.Go(func() error { return commit(ctx, adm, "group-"+strconv.Itoa(g), "narrow", 100, 1) })
 	}
 	return eg.Wait()
 }
@@ -95,10 +97,10 @@ func allLed(m kadm.Metadata) bool {
 	return true
 }
 
-func commit(ctx context.Context, adm *kadm.Client, group, topic string, n int32) error {
+func commit(ctx context.Context, adm *kadm.Client, group, topic string, n int32, at int64) error {
 	os := kadm.Offsets{}
 	for p := range n {
-		os.Add(kadm.Offset{Topic: topic, Partition: p, At: 1, LeaderEpoch: -1})
+		os.Add(kadm.Offset{Topic: topic, Partition: p, At: at, LeaderEpoch: -1})
 	}
 	for {
 		err := adm.CommitAllOffsets(ctx, group, os)

@@ -1,6 +1,6 @@
 //go:build realkafka
 
-// Command look measures inspect, resolve, serve, watch and start-up against koffset's own requests made bare, on a real Kafka that it
+// Command look measures inspect, resolve, migrate export, serve, watch and start-up against koffset's own requests made bare, on a real Kafka that it
 // starts and ends: 1,000 groups of 100 partitions and one group of 2,000.
 //
 //	go run -tags realkafka ./bench/look          the table; exit status 1 when a bound does not hold
@@ -94,6 +94,7 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		{"all groups, every partition, table", ours("inspect", "--all-groups", "--by", "partition"), base("all"), 3},
 		{"one group of 2,000 partitions, tsv", ours("inspect", "wide", "-o", "tsv"), base("one"), 2},
 		{"one group of 2,000 partitions, table", ours("inspect", "wide"), base("one"), 2},
+		{"migrate export of all groups, no fingerprints", ours("migrate", "export", "--all-groups", "--no-fingerprint", "--out", filepath.Join(dir, "all.jsonl")), base("all"), 3},
 		{"resolve a time on 2,000 partitions, tsv", ours("resolve", "wide", "--to", "@1710072001000", "-o", "tsv"), base("time"), 2},
 	} {
 		row, err := measure.Against(ctx, j.job, runs, j.ours, j.base, j.max)
@@ -102,6 +103,12 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		}
 		rows = append(rows, row)
 	}
+	prints := ours("migrate", "export", "wide", "--out", filepath.Join(dir, "wide.jsonl"))
+	row, err := measure.Alone(ctx, "migrate export, 2,000 fingerprinted partitions", runs, prints, 5*time.Second)
+	if err != nil {
+		return false, err
+	}
+	rows = append(rows, row)
 	for _, j := range []struct {
 		job  string
 		args []string
