@@ -19,7 +19,7 @@ const describeChunk = 200
 
 // Describe describes each group with the call of its own type. A group without a type is asked for as a KIP-848 group
 // first and as a classic group then, as Java's client does: the classic call answers "Dead" for a live KIP-848 group
-// (measured on 4.3), so its answer alone would call a running group idle.
+// (measured on 4.3), so its answer alone would call a running group idle. What is neither is asked for as the other kinds.
 //
 // Every group that was asked for is in the result; what could not be described carries its Err, and what does not exist
 // has NotFound.
@@ -41,7 +41,32 @@ func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]De
 		}
 	}
 	d.run(ctx, classic, d.classic)
+	d.otherKinds(ctx, byType[""])
 	return d.out
+}
+
+// otherKinds asks for groups without a type that are neither KIP-848 nor classic groups as share and streams groups: one
+// whose broker was left out of the list would pass for a group that does not exist. A broker that knows no such groups says
+// so, and changes nothing.
+func (d *describer) otherKinds(ctx context.Context, groups []string) {
+	for _, call := range []func(*describer, context.Context, int32, []string) map[string]error{(*describer).share, (*describer).streams} {
+		one := &describer{cl: d.cl, out: map[string]Description{}}
+		var ask []string
+		for _, g := range groups {
+			if d.out[g].NotFound {
+				ask = append(ask, g)
+				one.out[g] = Description{Group: Group{Name: g}}
+			}
+		}
+		one.run(ctx, ask, func(ctx context.Context, node int32, names []string) map[string]error {
+			return call(one, ctx, node, names)
+		})
+		for g, x := range one.out {
+			if x.Err == nil && !x.NotFound {
+				d.out[g] = x
+			}
+		}
+	}
 }
 
 // DescribeNamed lists the groups first, to learn their types, and describes the named ones.

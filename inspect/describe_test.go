@@ -100,8 +100,9 @@ func TestDescribeWithoutAType(t *testing.T) {
 	kafkatest.CreateTopic(t, cl, "t", 1)
 	kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: "classic", Topics: []string{"t"}})
 	kafkatest.Join848(t, cl, kafkatest.MemberOptions{Group: "new", Topics: []string{"t"}})
-	got := inspect.Describe(t.Context(), cl, []inspect.Group{{Name: "classic"}, {Name: "new"}, {Name: "nobody"}})
-	for name, want := range map[string]inspect.GroupType{"classic": inspect.TypeClassic, "new": inspect.TypeConsumer} {
+	kafkatest.JoinShare(t, cl, kafkatest.MemberOptions{Group: "share", Topics: []string{"t"}})
+	got := inspect.Describe(t.Context(), cl, []inspect.Group{{Name: "classic"}, {Name: "new"}, {Name: "share"}, {Name: "nobody"}})
+	for name, want := range map[string]inspect.GroupType{"classic": inspect.TypeClassic, "new": inspect.TypeConsumer, "share": inspect.TypeShare} {
 		if d := got[name]; d.Type != want || len(d.Members) != 1 || d.Err != nil || d.NotFound {
 			t.Errorf("%s: %+v", name, d)
 		}

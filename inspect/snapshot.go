@@ -78,6 +78,7 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	}
 	s.Share = ReadShareOffsets(ctx, cl, shareGroups)
 	desc := (<-ch).m
+	s.readLateShares(ctx, cl, desc)
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
 		s.Groups = append(s.Groups, desc[n])
@@ -87,6 +88,19 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	}
 	s.confirmPastEnd(ctx, cl)
 	return s, nil
+}
+
+// readLateShares reads the start offsets of groups that only their description told to be share groups: a group that is not
+// in the list has no type before.
+func (s *Snapshot) readLateShares(ctx context.Context, cl *kgo.Client, desc map[string]Description) {
+	var late []string
+	for n, d := range desc {
+		if _, read := s.commits[n]; read && d.Type == TypeShare {
+			late = append(late, n)
+			delete(s.commits, n)
+		}
+	}
+	maps.Copy(s.Share, ReadShareOffsets(ctx, cl, late))
 }
 
 // Topics that some group committed to, is assigned, or that were asked for.

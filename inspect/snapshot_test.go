@@ -197,6 +197,10 @@ func TestShareGroupRows(t *testing.T) {
 	if sum := s.Sum(d); !sum.Committed || sum.Partitions != 3 || sum.Incomplete {
 		t.Errorf("%+v", sum)
 	}
+	s = snapshot(t, cl, inspect.Query{Groups: []inspect.Group{{Name: "share"}}})
+	if got := strings.Join(rowLines(t, s, "share"), "\n"); strings.Count(got, " from ") != 3 || s.GroupErr(description(t, s, "share")) != nil {
+		t.Errorf("by its name alone: %q", got)
+	}
 	s = snapshot(t, cl, inspect.Query{Groups: []inspect.Group{d.Group}, Wanted: []offset.TopicSpec{{Topic: f.Topic, Partitions: []int32{1}}}})
 	if got := rowLines(t, s, "share"); len(got) != 1 || !strings.HasPrefix(got[0], "orders.v1:1 from ") {
 		t.Errorf("partition 1 alone: %q", got)

@@ -122,8 +122,17 @@ func readGroups(ctx context.Context, cl *kgo.Client, groups []inspect.Group) (*F
 	for name, one := range inspect.ReadShareOffsets(ctx, cl, shares) {
 		f.Groups[name].Share = one
 	}
+	var late []string // share groups that only their description told to be some
 	for name, d := range <-described {
-		f.Groups[name].Description = d
+		g := f.Groups[name]
+		if d.Type == inspect.TypeShare && !slices.Contains(shares, name) {
+			late = append(late, name)
+			g.Commits = inspect.Commits{Group: name}
+		}
+		g.Description = d
+	}
+	for name, one := range inspect.ReadShareOffsets(ctx, cl, late) {
+		f.Groups[name].Share = one
 	}
 	return f, nil
 }
