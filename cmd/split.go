@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,12 +118,11 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 			ways++
 		}
 	}
-	const most = 1_000_000 // a range file takes no more
 	switch {
 	case ways != 1:
 		return usagef("such as --parts 8", "give one of --parts, --max-offsets and --every, %d were given", ways)
-	case c.Flags().Changed("parts") && (o.parts < 1 || o.parts > most):
-		return usagef("", "--parts %d: a number from 1 to %d", o.parts, most)
+	case c.Flags().Changed("parts") && (o.parts < 1 || o.parts > maxParts):
+		return usagef("", "--parts %d: a number from 1 to %d", o.parts, maxParts)
 	case c.Flags().Changed("max-offsets") && o.max < 1:
 		return usagef("", "--max-offsets %d: a number from 1 on", o.max)
 	case o.by != "offsets" && o.by != "bytes":
@@ -198,6 +198,9 @@ func (o *splitOptions) run(ctx context.Context, s *session) error {
 			return cause(pctx, err)
 		}
 	case o.max > 0:
+		if n := (migrate.Part(spans).Len() + o.max - 1) / o.max; n > maxParts {
+			return usagef("choose a larger --max-offsets", "--max-offsets %d: %s parts, %s are possible", o.max, render.Count(n), render.Count(maxParts))
+		}
 		parts = migrate.SplitMax(spans, o.max)
 	default:
 		parts = migrate.SplitInto(spans, o.parts, o.by == "bytes")
@@ -243,6 +246,10 @@ func (o *splitOptions) spans(ctx context.Context, s *session) ([]migrate.Span, *
 	var spans []migrate.Span
 	var refused []error
 	for _, p := range parts {
+		// What could not be read is no refusal: the same command may work later, or for another user.
+		if err := cmp.Or(facts.Of(p).Err, ends.Of(p).Err); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p, err)
+		}
 		span, err := o.span(p, facts.Of(p), ends.Of(p))
 		switch {
 		case err != nil:
@@ -276,6 +283,9 @@ func (o *splitOptions) span(p offset.Partition, start, end offset.Facts) (*migra
 	}
 	// An end past the log end would wait for records; a range is what is there.
 	until := min(to.Offset, end.Bounds.EndFor(o.endR.Isolation))
+	if until < from.Offset {
+		o.app.Streams.Warn("%s: --until is %d, before --from %d: nothing of it is in a range", p, until, from.Offset)
+	}
 	return &migrate.Span{Partition: p, From: from.Offset, To: max(from.Offset, until)}, nil
 }
 
@@ -330,6 +340,9 @@ func (o *splitOptions) partitions(ctx context.Context, s *session) (map[string]i
 	return topics, slices.Compact(parts), nil
 }
 
+// maxParts is what a range file takes.
+const maxParts = 1_000_000
+
 // maxSteps bounds how many parts --every makes: each is a look-up on every partition.
 const maxSteps = 10_000
 
@@ -347,7 +360,10 @@ func (o *splitOptions) byTime(ctx context.Context, s *session, spans []migrate.S
 	if o.start.Kind == offset.AtTime {
 		first = o.start.At.Time
 	} else {
-		for _, l := range inspect.FindTimes(ctx, s.client, o.startR.Isolation, at) {
+		for p, l := range inspect.FindTimes(ctx, s.client, o.startR.Isolation, at) {
+			if l.Err != nil {
+				return nil, nil, fmt.Errorf("the first time of %s: %w", p, l.Err)
+			}
 			if l.Record != nil && (first.IsZero() || l.Record.Time.Before(first)) {
 				first = l.Record.Time
 			}
