@@ -175,7 +175,17 @@ func refusedRows(errs []error) error {
 	if hint == "" {
 		hint = "nothing was written"
 	}
-	return &fault{code: exitRefused, err: errors.Join(shown...), hint: hint}
+	code := exitRefused
+	if !slices.ContainsFunc(errs, isRefusal) {
+		code, _ = classify(errs[0])
+	}
+	return &fault{code: code, err: errors.Join(shown...), hint: hint}
+}
+
+// isRefusal tells a rule that refused from a partition that could not be read.
+func isRefusal(err error) bool {
+	var r *offset.Refusal
+	return !errors.As(err, &r) || r.Err == nil
 }
 
 // rewriteSummary counts what a plan does. Differences of offsets are at most that many records.

@@ -259,9 +259,7 @@ func (o *splitOptions) spans(ctx context.Context, s *session) ([]migrate.Span, *
 		}
 	}
 	if len(refused) > 0 {
-		f := refusedRows(refused).(*fault)
-		f.code = exitRefused
-		return nil, nil, f
+		return nil, nil, refusedRows(refused)
 	}
 	return spans, facts, nil
 }
