@@ -147,7 +147,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	ctx, cancel := s.phase(ctx, "read the groups")
 	defer cancel()
 
-	groups, partial, err := o.choose(ctx, s)
+	groups, partial, untyped, err := o.choose(ctx, s)
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -160,7 +160,10 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return cause(ctx, err)
 	}
-	out := inspection{o: o, s: s, snap: snap, partial: partial}
+	if len(o.names) == 0 {
+		snap.Groups = slices.DeleteFunc(snap.Groups, func(d inspect.Description) bool { return d.Err == nil && !o.wanted(d.Group) })
+	}
+	out := inspection{o: o, s: s, snap: snap, partial: partial, untyped: untyped}
 	if err := out.readPositions(ctx); err != nil {
 		return err
 	}
@@ -168,11 +171,12 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	return out.print(ctx)
 }
 
-// choose finds the groups to read. partial says that some group is not known for sure.
-func (o *inspectOptions) choose(ctx context.Context, s *session) (groups []inspect.Group, partial bool, err error) {
+// choose finds the groups to read. partial says that some group is not known for sure, untyped that the broker's list
+// tells no types.
+func (o *inspectOptions) choose(ctx context.Context, s *session) (groups []inspect.Group, partial, untyped bool, err error) {
 	listed, missing, err := inspect.ListGroups(ctx, s.client)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	for _, e := range missing {
 		o.app.Streams.Warn("%v: its groups are missing here", e)
@@ -181,6 +185,7 @@ func (o *inspectOptions) choose(ctx context.Context, s *session) (groups []inspe
 	byName := make(map[string]inspect.Group, len(listed))
 	for _, g := range listed {
 		byName[g.Name] = g
+		untyped = untyped || g.Type == ""
 		if o.matcher.Match(g.Name) && o.wanted(g) {
 			groups = append(groups, g)
 		}
@@ -193,14 +198,16 @@ func (o *inspectOptions) choose(ctx context.Context, s *session) (groups []inspe
 		}
 	}
 	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.match) > 0) {
-		return nil, partial, faultf(exitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		return nil, partial, untyped, faultf(exitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
 	}
-	return groups, partial, nil
+	return groups, partial, untyped, nil
 }
 
+// wanted says that --state and --type let a group through. What the list does not tell (states since Kafka 2.6, types since
+// 3.8) is asked again when the group is described: left out here, a filter would hide groups that match.
 func (o *inspectOptions) wanted(g inspect.Group) bool {
 	fold := func(list []string, v string) bool {
-		return len(list) == 0 || slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, v) })
+		return len(list) == 0 || v == "" || slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, v) })
 	}
 	return fold(o.states, g.State) && fold(o.types, string(g.Type))
 }
@@ -211,6 +218,7 @@ type inspection struct {
 	s       *session
 	snap    *inspect.Snapshot
 	partial bool
+	untyped bool // the list of groups came without types
 
 	positions map[offset.Partition]int64 // of --position-from; nil without it
 
@@ -273,6 +281,7 @@ func (p *inspection) print(ctx context.Context) error {
 		p.o.app.Streams.Fail(f)
 	}
 	p.notes()
+	p.lacksNote(ctx)
 	p.lagTimeNote()
 	switch {
 	case !found && len(p.snap.Groups) == 0:

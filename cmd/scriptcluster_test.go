@@ -2,7 +2,7 @@ package cmd_test
 
 // Words of the scripts about clusters. The first cluster's address goes into KOFFSET_BROKERS, a named one's into $NAME.
 //
-//	kafka [NAME] [id=CLUSTER-ID] [brokers=N] [version=2.4] [sasl=USER:PASSWORD] [tls] [config=KEY:VALUE]…   an empty kfake cluster; with tls the
+//	kafka [NAME] [id=CLUSTER-ID] [brokers=N] [version=2.4] [most=REQUEST:VERSION]… [sasl=USER:PASSWORD] [tls] [config=KEY:VALUE]…   an empty kfake cluster that knows a request up to a version only, -1 for not at all; with tls the
 //	                              authority's certificate is in ca.pem
 //	sandbox                       the clusters of koffset sandbox --clusters 2: KOFFSET_BROKERS and $DR
 //	use NAME                      the words below mean this cluster from now on ("" is the first)
@@ -84,6 +84,7 @@ func doKafka(ts *testscript.TestScript, neg bool, args []string) {
 	var opts []kfake.Opt
 	var client []kgo.Opt
 	configs := map[string]string{}
+	var versions *kversion.Versions
 	for i, arg := range args {
 		key, value, has := strings.Cut(arg, "=")
 		switch {
@@ -98,8 +99,13 @@ func doKafka(ts *testscript.TestScript, neg bool, args []string) {
 			if v == nil {
 				ts.Fatalf("no version %s", value)
 			}
-			opts = append(opts, kfake.MaxVersions(v))
-			client = append(client, kgo.MaxVersions(v))
+			versions = v
+		case key == "most":
+			request, most, _ := strings.Cut(value, ":")
+			if versions == nil {
+				versions = kafkatest.JavaVersions()
+			}
+			versions.SetMaxKeyVersion(requestKey(ts, request).Int16(), int16(number(ts, most)))
 		case key == "sasl":
 			user, pass, _ := strings.Cut(value, ":")
 			opts = append(opts, kfake.EnableSASL(), kfake.Superuser("PLAIN", user, pass))
@@ -116,6 +122,10 @@ func doKafka(ts *testscript.TestScript, neg bool, args []string) {
 		default:
 			ts.Fatalf("kafka: %q", arg)
 		}
+	}
+	if versions != nil {
+		opts = append(opts, kfake.MaxVersions(versions))
+		client = append(client, kgo.MaxVersions(versions))
 	}
 	if len(configs) > 0 {
 		opts = append(opts, kfake.BrokerConfigs(configs))
