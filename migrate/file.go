@@ -256,6 +256,10 @@ func ReadExport(path string, r io.Reader) (*Export, error) {
 			if err := json.Unmarshal(l.Partitions, &n); err != nil || n != rows || l.Groups != len(x.Groups) {
 				return nil, bad(checkpointfile.ErrDamaged, "", "the file says it holds %d groups with %s partitions, %d with %d were read", l.Groups, l.Partitions, len(x.Groups), rows)
 			}
+			// Two files in one would lose the second without a word.
+			if line++; dec.More() {
+				return nil, bad(checkpointfile.ErrDamaged, "import each export by itself", "something follows the end of the export")
+			}
 			x.Incomplete = l.Incomplete
 			return x, nil
 		case l.Topic != nil:
