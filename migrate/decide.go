@@ -256,5 +256,8 @@ func (x translator) hint() string {
 			return fmt.Sprintf("raise --window (now %d)", x.e.Window)
 		}
 	}
+	if c, b := x.r.Committed, x.r.Bounds; c != nil && b != nil && c.Offset > b.End {
+		return "koffset repair at the source puts the commit back into its log, and then a new export; or --skip-unresolved"
+	}
 	return "wait for the mirror, add another --strategy, or --skip-unresolved"
 }

@@ -147,6 +147,7 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 		c.How = offset.ReasonSkipped
 		return leave("unresolved: %s", reasons(i.Reasons))
 	case !i.Resolved():
+		c.How = offset.ReasonUnresolved
 		refuseRow(&c, "unresolved: "+reasons(i.Reasons), i.Hint)
 		return c
 	}

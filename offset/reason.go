@@ -24,6 +24,7 @@ const (
 	ReasonTieredEnd      Reason = "latest-tiered"      // the last offset in remote storage
 	ReasonCopied         Reason = "copied"             // from another group, a file, a checkpoint or a store
 	ReasonTranslated     Reason = "translated"         // from another cluster
+	ReasonUnresolved     Reason = "unresolved"         // from another cluster, and no strategy found where
 	ReasonSkipped        Reason = "skipped"            // left alone by a policy
 	ReasonNotListed      Reason = "not-listed"         // the map, file or group says nothing about this partition
 	ReasonNotTiered      Reason = "no-tiered-storage"  // the broker has no answer for a tiered position
