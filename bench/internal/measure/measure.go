@@ -25,7 +25,8 @@ type Command struct {
 // Sample is one finished run.
 type Sample struct {
 	Wall   time.Duration
-	MaxRSS int64 // bytes, the largest the process was; 0 where the system does not tell
+	CPU    time.Duration // user and system
+	MaxRSS int64         // bytes, the largest the process was; 0 where the system does not tell
 }
 
 // Run runs a command once. The error holds what it wrote to stderr.
@@ -37,7 +38,7 @@ func Run(ctx context.Context, c Command) (Sample, error) {
 	cmd.Stderr = &stderr
 	start := time.Now()
 	err := cmd.Run()
-	s := Sample{Wall: time.Since(start)}
+	s := Sample{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if cmd.ProcessState != nil { // nil where the program could not be started
 		s.MaxRSS = maxRSS(cmd.ProcessState)
 	}
