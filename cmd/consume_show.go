@@ -53,6 +53,8 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.R
 	switch {
 	case info.ExactlyOnce && cfg.Checkpoints.Dir != "" && !cfg.Checkpoints.AtLeastOnce:
 		st.Note("exactly once: a restore cuts the %s in %s back to the checkpoint", info.Kind, info.Location)
+	case info.ExactlyOnce && cfg.Checkpoints.AtLeastOnce:
+		st.Note("at least once: a restore leaves %s %s as it is", info.Kind, info.Location)
 	case info.ExactlyOnce:
 		st.Note("at least once: without checkpoints in a folder nothing can be restored")
 	}

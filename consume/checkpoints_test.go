@@ -374,6 +374,54 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the newest is chk-%d, want 6: ids go on from 4, and there were two", c.ID)
 		}
 	})
+	t.Run("what is kept and removed", func(t *testing.T) {
+		cfg := restoring(t)
+		cfg.Checkpoints.Retained, cfg.Checkpoints.Interval, cfg.End = 2, tick, consume.End{}
+		for id := range int64(4) {
+			write(t, cfg, id, nil)
+		}
+		ids := func() (out []int64) {
+			refs, err := checkpointfile.ListCheckpoints(checkpointfile.JobDir(cfg.Checkpoints.Dir, "j"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range refs {
+				out = append(out, r.ID)
+			}
+			return out
+		}
+		// Restored from 2: 0, 1 and 2 are the run's own now and go as newer ones come; 3 is not.
+		cfg.Checkpoints.Restore = filepath.Join(checkpointfile.JobDir(cfg.Checkpoints.Dir, "j"), "chk-2")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		sink := &collector{}
+		cfg.Sink = sink
+		go func() { <-sink.until(17); cancel(consume.ErrSuspended) }()
+		if _, err := consume.Run(ctx, cfg); err != nil {
+			t.Fatal(err)
+		}
+		got := ids()
+		if len(got) != 2+1 || !slices.Contains(got, 3) || slices.Contains(got, 0) || slices.Contains(got, 1) {
+			t.Errorf("kept %v, want 3 and two of its own", got)
+		}
+		// A finish removes what it went on from, and nothing else.
+		cfg.Checkpoints.Restore, cfg.End, cfg.Sink = consume.RestoreLatest, until(t, "latest"), &collector{}
+		cfg.Checkpoints.Interval = time.Hour
+		// The end of a restored run is the checkpoint's; this one had none.
+		if _, err := consume.Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(); len(got) != 0 {
+			t.Errorf("left %v after a finish", got)
+		}
+		write(t, cfg, 9, nil)
+		cfg.Checkpoints.Restore, cfg.Sink = consume.RestoreNone, &collector{}
+		if _, err := consume.Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(); !slices.Equal(got, []int64{9}) {
+			t.Errorf("a run that did not go on from 9 left %v", got)
+		}
+	})
 	t.Run("nothing to restore uses the start mode", func(t *testing.T) {
 		got, said, err := run(restoring(t))
 		if err != nil || len(got) != 26 || !said.has("has no checkpoint yet") {

@@ -77,7 +77,7 @@ func (k *keeper) first(now time.Time) error {
 		id := r.firstID
 		if r.restored != nil {
 			if r.jobDir != "" {
-				k.onDisk, k.path = []int64{r.restored.chk.ID}, r.restored.from.Path
+				k.onDisk, k.path = slices.Clone(r.restored.own), r.restored.from.Path
 			}
 		} else if r.jobDir != "" {
 			persist, marks, err := k.draw(id, false)
@@ -308,15 +308,10 @@ func (k *keeper) last(ctx context.Context, final string) (kept, error) {
 	return res, nil
 }
 
-// removeAll removes what this run and the ones before it kept.
+// removeAll removes what this run keeps, and what it went on from. Checkpoints that it did not go on from are not its own.
 func (k *keeper) removeAll() {
-	refs, err := checkpointfile.ListCheckpoints(k.r.jobDir)
-	if err != nil {
-		k.r.notify(warnf("", "%v", err))
-		return
-	}
-	for _, ref := range refs {
-		k.discard(ref.ID)
+	for _, id := range k.onDisk {
+		k.discard(id)
 	}
 	k.onDisk, k.path = nil, ""
 }

@@ -4,6 +4,7 @@ package consume
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -17,6 +18,9 @@ type restored struct {
 	cluster string
 	parts   map[offset.Partition]checkpointfile.CheckpointPartition
 	notices []Notice
+	// own are the checkpoints of the job up to this one: they are kept and removed as if this run had made them. Empty for
+	// a checkpoint that lies elsewhere, which is somebody's own.
+	own []int64
 }
 
 // findRestore decides what a run goes on from, and the highest checkpoint id there is (-1 without any). The job's lock is
@@ -24,10 +28,10 @@ type restored struct {
 func findRestore(k Checkpoints) (r *restored, highest int64, note []Notice, err error) {
 	highest = -1
 	path := k.Restore
+	var refs []checkpointfile.CheckpointRef
 	if k.Dir != "" {
 		jobDir := checkpointfile.JobDir(k.Dir, k.Job)
-		refs, err := checkpointfile.ListCheckpoints(jobDir)
-		if err != nil {
+		if refs, err = checkpointfile.ListCheckpoints(jobDir); err != nil {
 			return nil, -1, nil, errorf(Usage, "", "%w", err)
 		}
 		if n := len(refs); n > 0 {
@@ -64,7 +68,20 @@ func findRestore(k Checkpoints) (r *restored, highest int64, note []Notice, err 
 	for _, p := range chk.Partitions {
 		r.parts[p.At()] = p
 	}
+	if slices.ContainsFunc(refs, func(ref checkpointfile.CheckpointRef) bool { return ref.ID == chk.ID && sameFolder(ref.Path, path) }) {
+		for _, ref := range refs {
+			if ref.ID <= chk.ID {
+				r.own = append(r.own, ref.ID)
+			}
+		}
+	}
 	return r, max(highest, chk.ID), nil, nil
+}
+
+// sameFolder says that a path names a checkpoint's folder, or the file in it.
+func sameFolder(folder, path string) bool {
+	path = filepath.Clean(path)
+	return path == filepath.Clean(folder) || path == filepath.Join(folder, checkpointfile.MetadataFile)
 }
 
 // fits refuses a checkpoint of another cluster, of a topic that was created again, or of another sink.
