@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,20 @@ func TestReference(t *testing.T) {
 	for dir, want := range map[string]string{man: "koffset-inspect.1", comp: "koffset.fish"} {
 		if fi, err := os.Stat(filepath.Join(dir, want)); err != nil || fi.Size() == 0 {
 			t.Errorf("%s was not written: %v", want, err)
+		}
+	}
+	// What the release packages is what is written.
+	release, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaged := regexp.MustCompile(`src: dist/extra/completions/(koffset\S+)`).FindAllStringSubmatch(string(release), -1)
+	if len(packaged) < 3 {
+		t.Errorf("%d completion scripts are packaged", len(packaged))
+	}
+	for _, m := range packaged {
+		if _, err := os.Stat(filepath.Join(comp, m[1])); err != nil {
+			t.Errorf(".goreleaser.yaml packages %s: %v", m[1], err)
 		}
 	}
 	// The packaged script is the printed one, which needs no package bash-completion.
