@@ -22,14 +22,19 @@ func (r *run) end(err error) (Summary, error) {
 		}
 		err = nil
 	}
+	ctx, cancel := context.WithTimeout(r.work, r.cfg.StopTimeout)
+	defer cancel()
 	if r.fetch != nil {
 		// In the background: a client that waits for a broker's answer must not use up the time for the last checkpoint.
 		closed := make(chan struct{})
 		go func() { r.fetch.Close(); close(closed) }()
-		defer func() { <-closed }()
+		defer func() {
+			select {
+			case <-closed:
+			case <-ctx.Done():
+			}
+		}()
 	}
-	ctx, cancel := context.WithTimeout(r.work, r.cfg.StopTimeout)
-	defer cancel()
 	if err == nil {
 		err = r.finish(ctx, &s)
 	}
