@@ -14,7 +14,7 @@ import (
 func sample(id int64) checkpointfile.Checkpoint {
 	end := int64(100)
 	return checkpointfile.Checkpoint{Job: "j", ID: id, Group: "g", Mode: "EXACTLY_ONCE", Isolation: "read_committed", Records: 7,
-		Topics: []checkpointfile.CheckpointTopic{{Name: "t", ID: "AAAAAAAAAAAAAAAAAAAAAA"}},
+		Topics:     []checkpointfile.CheckpointTopic{{Name: "t", ID: "AAAAAAAAAAAAAAAAAAAAAA"}},
 		Partitions: []checkpointfile.CheckpointPartition{{Topic: "t", Partition: 0, Offset: 42, LeaderEpoch: offset.EpochOf(3), End: &end}, {Topic: "t", Partition: 1}},
 		Sink:       checkpointfile.CheckpointSink{Kind: "files", Location: "/out", State: []byte(`{"part":1}`)}}
 }
