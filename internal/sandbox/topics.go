@@ -156,14 +156,23 @@ func customers(now time.Time) (records, last []*kgo.Record) {
 	return records, last
 }
 
-// produce writes records in their order to the partitions they name.
+// produce writes records in their order to the partitions they name, each partition in as few batches as hold them: with
+// batches of whatever is buffered at the moment, two sandboxes of one time would differ in their bytes.
 func (s *Sandbox) produce(ctx context.Context, cluster int, records []*kgo.Record) error {
-	cl, err := s.client(cluster, false, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	cl, err := s.client(cluster, false, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ManualFlushing(), kgo.MaxBufferedRecords(len(records)))
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	var done kgo.FirstErrPromise
+	for _, r := range records {
+		cl.Produce(ctx, r, done.Promise())
+	}
+	if err := cl.Flush(ctx); err != nil {
+		return fmt.Errorf("write to %s: %w", records[0].Topic, err)
+	}
+	if err := done.Err(); err != nil {
 		return fmt.Errorf("write to %s: %w", records[0].Topic, err)
 	}
 	return nil
