@@ -120,6 +120,51 @@ func TestPartialCommit(t *testing.T) {
 	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7})
 }
 
+// A partition whose read-back was answered with an error is not one without a commit: its row is not verified.
+func TestReadBackOfOnePartitionFails(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	p := prepare(t, cl, request(f.App, f.Topic, at(8)))
+	var sent atomic.Bool
+	c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		sent.Store(true)
+		return nil, nil, false
+	})
+	// A fault for a partition does not meet a request for all of them, so the answer is written by hand.
+	c.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !sent.Load() {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+		g := kmsg.NewOffsetFetchResponseGroup()
+		g.Group = f.App
+		topic := kmsg.NewOffsetFetchResponseGroupTopic()
+		topic.Topic = f.Topic
+		for n := range int32(3) {
+			part := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+			part.Partition, part.Offset, part.Metadata = n, 8, kmsg.StringPtr("ckpt=17")
+			if n == 1 {
+				part.Offset, part.Metadata, part.ErrorCode = -1, nil, kerr.UnknownServerError.Code
+			}
+			if n == 2 {
+				part.Metadata = nil
+			}
+			topic.Partitions = append(topic.Partitions, part)
+		}
+		g.Topics = append(g.Topics, topic)
+		resp.Groups = append(resp.Groups, g)
+		return resp, nil, true
+	})
+	res := apply(t, cl, p, options(t, t.TempDir()))
+	if res.Count(OutcomeChanged) != 2 || res.Rows[1].Outcome != OutcomeUnverified || !errors.Is(res.Rows[1].Err, kerr.UnknownServerError) {
+		for _, r := range res.Rows {
+			t.Errorf("%s: %s, %v", r.Partition, r.Outcome, r.Err)
+		}
+	}
+}
+
 // A broker that answers REQUEST_TIMED_OUT has stored the commit; UNKNOWN_SERVER_ERROR is what a batch that is too large
 // gets, and nothing is stored then.
 func TestDoubtfulAnswers(t *testing.T) {

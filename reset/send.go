@@ -308,9 +308,20 @@ func (a *applier) fail(group string, err error) {
 	a.res.Failed = append(a.res.Failed, &GroupError{Group: group, Err: err})
 }
 
-// readBack reads what is stored for rows now. A group that could not be read is in errs.
-func (a *applier) readBack(ctx context.Context, rows []int) (stored map[Key]*Commit, errs map[string]error) {
-	stored, errs = map[Key]*Commit{}, map[string]error{}
+// standing is what is stored for some rows now, and why it is not known for others.
+type standing struct {
+	stored map[Key]*Commit
+	groups map[string]error
+	rows   map[Key]error
+}
+
+// err is why a row's value is not known; nil where it is.
+func (s standing) err(r Row) error { return errors.Join(s.groups[r.Group], s.rows[r.Key()]) }
+
+// readBack reads what is stored for rows now. A partition that the broker answered with an error is not the same as one
+// without a commit: a deletion would then be taken for done.
+func (a *applier) readBack(ctx context.Context, rows []int) standing {
+	out := standing{stored: map[Key]*Commit{}, groups: map[string]error{}, rows: map[Key]error{}}
 	seen := map[string]bool{}
 	var plain, share []string
 	for _, i := range rows {
@@ -327,17 +338,20 @@ func (a *applier) readBack(ctx context.Context, rows []int) (stored map[Key]*Com
 	}
 	for _, c := range inspect.ReadCommits(ctx, a.cl, plain) {
 		if c.Err != nil {
-			errs[c.Group] = c.Err
+			out.groups[c.Group] = c.Err
 		}
 		for _, t := range c.Topics {
 			for _, r := range t.Rows {
+				key := Key{Group: c.Group, Partition: offset.Partition{Topic: t.Topic, Partition: r.Partition}}
+				if err := r.Err(); err != nil {
+					out.rows[key] = err
+				}
 				if m := r.Committed(); m != nil {
-					stored[Key{Group: c.Group, Partition: offset.Partition{Topic: t.Topic, Partition: r.Partition}}] =
-						&Commit{Offset: m.Offset, LeaderEpoch: m.LeaderEpoch, Metadata: m.Metadata}
+					out.stored[key] = &Commit{Offset: m.Offset, LeaderEpoch: m.LeaderEpoch, Metadata: m.Metadata}
 				}
 			}
 		}
 	}
-	a.readBackShare(ctx, share, stored, errs)
-	return stored, errs
+	a.readBackShare(ctx, share, out)
+	return out
 }

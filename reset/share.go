@@ -102,15 +102,18 @@ func shareCall(err error) error {
 	return err
 }
 
-func (a *applier) readBackShare(ctx context.Context, groups []string, stored map[Key]*Commit, errs map[string]error) {
+func (a *applier) readBackShare(ctx context.Context, groups []string, out standing) {
 	for name, s := range inspect.ReadShareOffsets(ctx, a.cl, groups) {
 		// A group that is gone has nothing stored.
 		if s.Err != nil && !errors.Is(s.Err, kerr.GroupIDNotFound) {
-			errs[name] = s.Err
+			out.groups[name] = s.Err
 		}
 		for _, r := range s.Rows {
+			if r.Err != nil {
+				out.rows[Key{Group: name, Partition: r.Partition}] = r.Err
+			}
 			if r.Start != nil {
-				stored[Key{Group: name, Partition: r.Partition}] = &Commit{Offset: *r.Start}
+				out.stored[Key{Group: name, Partition: r.Partition}] = &Commit{Offset: *r.Start}
 			}
 		}
 	}

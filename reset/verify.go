@@ -26,11 +26,11 @@ func (a *applier) verify(ctx context.Context) {
 		defer end()
 	}
 	sent := a.rowsWith(OutcomeUnverified, OutcomeUnknown)
-	stored, errs := a.readBack(ctx, sent)
+	now := a.readBack(ctx, sent)
 	var good []int
 	for _, i := range sent {
 		row := &a.res.Rows[i]
-		if err := errs[row.Group]; err != nil {
+		if err := now.err(*row); err != nil {
 			why := fmt.Errorf("not read back: %w", err)
 			if row.Outcome == OutcomeUnknown {
 				why = errors.Join(row.Err, why)
@@ -38,7 +38,7 @@ func (a *applier) verify(ctx context.Context) {
 			a.set(row.Outcome, why, i)
 			continue
 		}
-		row.Now, row.Read = stored[row.Key()], true
+		row.Now, row.Read = now.stored[row.Key()], true
 		switch {
 		case arrived(row.Change, row.Now):
 			good = append(good, i)
@@ -100,15 +100,15 @@ func (a *applier) settle(ctx context.Context) {
 func (a *applier) watch(ctx context.Context, rows []int) (still []int, err error) {
 	ctx, cancel := a.o.Phase(ctx, "watch the offsets")
 	defer cancel()
-	stored, errs := a.readBack(ctx, rows)
+	all := a.readBack(ctx, rows)
 	for _, i := range rows {
 		row := &a.res.Rows[i]
-		if e := errs[row.Group]; e != nil {
+		if e := all.err(*row); e != nil {
 			err = fmt.Errorf("group %s: %w", row.Group, e)
 			still = append(still, i)
 			continue
 		}
-		now := stored[row.Key()]
+		now := all.stored[row.Key()]
 		if arrived(row.Change, now) {
 			still = append(still, i)
 			continue
