@@ -5,9 +5,14 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The numbers of the sample data, which the groups refer to.
@@ -156,26 +161,62 @@ func customers(now time.Time) (records, last []*kgo.Record) {
 	return records, last
 }
 
-// produce writes records in their order to the partitions they name, each partition in as few batches as hold them: with
-// batches of whatever is buffered at the moment, two sandboxes of one time would differ in their bytes.
+// produce writes records in their order to the partitions of their one topic, each partition in one batch.
 func (s *Sandbox) produce(ctx context.Context, cluster int, records []*kgo.Record) error {
-	cl, err := s.client(cluster, false, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ManualFlushing(), kgo.MaxBufferedRecords(len(records)))
+	cl, err := s.client(cluster, false)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	var done kgo.FirstErrPromise
+	byPart := map[int32][]*kgo.Record{}
 	for _, r := range records {
-		cl.Produce(ctx, r, done.Promise())
+		byPart[r.Partition] = append(byPart[r.Partition], r)
 	}
-	if err := cl.Flush(ctx); err != nil {
-		return fmt.Errorf("write to %s: %w", records[0].Topic, err)
+	rt := kmsg.NewProduceRequestTopic()
+	rt.Topic = records[0].Topic
+	rt.TopicID = s.fakes[cluster].TopicInfo(rt.Topic).TopicID
+	for _, p := range slices.Sorted(maps.Keys(byPart)) {
+		rp := kmsg.NewProduceRequestTopicPartition()
+		rp.Partition, rp.Records = p, batch(byPart[p])
+		rt.Partitions = append(rt.Partitions, rp)
 	}
-	if err := done.Err(); err != nil {
-		return fmt.Errorf("write to %s: %w", records[0].Topic, err)
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks, req.TimeoutMillis, req.Topics = -1, 30_000, []kmsg.ProduceRequestTopic{rt}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("write to %s: %w", rt.Topic, err)
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return fmt.Errorf("write to %s:%d: %w", rt.Topic, p.Partition, err)
+			}
+		}
 	}
 	return nil
+}
+
+// batch encodes records as one batch of Kafka's format 2. kgo's producer cuts batches by what is buffered at the moment, and
+// two sandboxes of one time would then differ in their bytes, which split and consume show.
+func batch(records []*kgo.Record) []byte {
+	first, last := records[0].Timestamp.UnixMilli(), records[0].Timestamp.UnixMilli()
+	var body []byte
+	for i, r := range records {
+		at := r.Timestamp.UnixMilli()
+		last = max(last, at)
+		one := kmsg.NewRecord()
+		one.TimestampDelta64, one.OffsetDelta, one.Key, one.Value = at-first, int32(i), r.Key, r.Value
+		one.Length = int32(len(one.AppendTo(nil)) - 1) // without the length itself, which is 0 here and takes a byte
+		body = one.AppendTo(body)
+	}
+	b := kmsg.NewRecordBatch()
+	b.Magic, b.PartitionLeaderEpoch, b.ProducerID, b.ProducerEpoch, b.FirstSequence = 2, -1, -1, -1, -1
+	b.FirstTimestamp, b.MaxTimestamp = first, last
+	b.NumRecords, b.LastOffsetDelta, b.Records = int32(len(records)), int32(len(records)-1), body
+	const beforeLength, beforeCRC = 12, 21 // bytes up to and with the length, and with the checksum
+	b.Length = int32(len(b.AppendTo(nil)) - beforeLength)
+	b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[beforeCRC:], crc32.MakeTable(crc32.Castagnoli)))
+	return b.AppendTo(nil)
 }
 
 // invoices writes transactions: one committed, one aborted, one committed again,
