@@ -98,12 +98,18 @@ func newDocShell(t *testing.T) *docShell {
 	copyFlinkSet(t, "f120-legacy", filepath.Join(dir, "flink-old"))
 	t.Chdir(dir)
 	d := &docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
-	d.hide = strings.NewReplacer(s.Bootstrap(), "127.0.0.1:9092", s.Clusters[1].Bootstrap, "127.0.0.1:9093", dir, "~")
+	d.hide = strings.NewReplacer(s.Bootstrap(), shopAddr, s.Clusters[1].Bootstrap, drAddr, dir, "~")
 	return d
 }
 
 // docsTimeout is far more than any block takes: one that would run forever must fail with its name.
 const docsTimeout = 30 * time.Second
+
+// The addresses shown for the two clusters: as long as real ones, so that columns stay aligned.
+const (
+	shopAddr = "127.0.0.1:19092"
+	drAddr   = "127.0.0.1:29092"
+)
 
 // Undo ids end in a random number, and a plan's digest holds the topics' ids, which the sandbox makes anew.
 var (
@@ -115,7 +121,12 @@ var (
 
 func (d *docShell) settle(s string) string {
 	s = undoID.ReplaceAllString(d.hide.Replace(s), "$1-3f9a")
-	s = member.ReplaceAllString(s, "127.0.0.1:50000")
+	s = member.ReplaceAllStringFunc(s, func(addr string) string {
+		if addr == shopAddr || addr == drAddr {
+			return addr
+		}
+		return "127.0.0.1:50000"
+	})
 	s = pace.ReplaceAllString(s, " in 480ms (500 records/s)")
 	return planID.ReplaceAllString(s, "plan 5da23e6c9acd")
 }
