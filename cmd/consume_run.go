@@ -267,7 +267,8 @@ func (o *consumeOptions) journal(ses *session, group string, before []consume.Be
 		rows[i] = i
 	}
 	j.Note(checkpointfile.StateCommitted, "", rows...)
-	if err := j.Close("consuming"); err != nil {
+	// The run writes nothing more into the journal: it would say "consuming" for ever after.
+	if err := j.Close("started"); err != nil {
 		return err
 	}
 	if !o.quiet {
