@@ -185,17 +185,12 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 				x.NotFound = true
 			}
 			for _, m := range g.Members {
-				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
-				if m.InstanceID != nil {
-					one.InstanceID = *m.InstanceID
-				}
+				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				if g.ProtocolType == "consumer" {
 					var a kmsg.ConsumerMemberAssignment
 					if a.ReadFrom(m.MemberAssignment) == nil {
 						for _, t := range a.Topics {
-							for _, p := range t.Partitions {
-								one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
-							}
+							one.assign(t.Topic, t.Partitions)
 						}
 					}
 				}
@@ -224,14 +219,9 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 		d.set(g.Group, func(x *Description) {
 			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeConsumer, g.State, g.AssignorName, g.Epoch, node
 			for _, m := range g.Members {
-				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
-				if m.InstanceID != nil {
-					one.InstanceID = *m.InstanceID
-				}
+				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				for _, t := range m.Assignment.TopicPartitions {
-					for _, p := range t.Partitions {
-						one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
-					}
+					one.assign(t.Topic, t.Partitions)
 				}
 				x.Members = append(x.Members, one)
 			}
@@ -258,11 +248,9 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 		d.set(g.GroupID, func(x *Description) {
 			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch, node
 			for _, m := range g.Members {
-				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
+				one := newMember(m.MemberID, m.ClientID, m.ClientHost, nil)
 				for _, t := range m.Assignment.TopicPartitions {
-					for _, p := range t.Partitions {
-						one.Assigned = append(one.Assigned, offset.Partition{Topic: t.Topic, Partition: p})
-					}
+					one.assign(t.Topic, t.Partitions)
 				}
 				x.Members = append(x.Members, one)
 			}
@@ -299,15 +287,10 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 		d.set(g.Group, func(x *Description) {
 			x.Type, x.State, x.Epoch, x.Coordinator = TypeStreams, g.State, g.Epoch, node
 			for _, m := range g.Members {
-				one := Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
-				if m.InstanceID != nil {
-					one.InstanceID = *m.InstanceID
-				}
+				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				for _, task := range m.Assignment.ActiveTasks {
 					for _, topic := range sources[task.SubtopologyID] {
-						for _, p := range task.Partitions {
-							one.Assigned = append(one.Assigned, offset.Partition{Topic: topic, Partition: p})
-						}
+						one.assign(topic, task.Partitions)
 					}
 				}
 				x.Members = append(x.Members, one)
@@ -316,4 +299,18 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 		})
 	}
 	return errs
+}
+
+func newMember(id, client, host string, instance *string) Member {
+	m := Member{ID: id, ClientID: client, Host: host}
+	if instance != nil {
+		m.InstanceID = *instance
+	}
+	return m
+}
+
+func (m *Member) assign(topic string, partitions []int32) {
+	for _, p := range partitions {
+		m.Assigned = append(m.Assigned, offset.Partition{Topic: topic, Partition: p})
+	}
 }
