@@ -174,12 +174,8 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 	}
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
-		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
-			errs[g.Group] = err
-			continue
-		}
-		d.set(g.Group, func(x *Description) {
-			x.Type, x.State, x.ProtocolType, x.Assignor, x.Coordinator = TypeClassic, g.State, g.ProtocolType, g.Protocol, node
+		d.fold(errs, node, g.Group, g.Protocol, codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
+			x.Type, x.State, x.ProtocolType, x.Assignor = TypeClassic, g.State, g.ProtocolType, g.Protocol
 			// Before version 6 of the call a group that does not exist is "Dead" without an error.
 			if g.State == "Dead" && g.ProtocolType == "" && len(g.Members) == 0 && resp.Version < 6 {
 				x.NotFound = true
@@ -196,8 +192,6 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 				}
 				x.Members = append(x.Members, one)
 			}
-			sortMembers(x.Members)
-			x.Application = applicationOf(*x, g.Protocol)
 		})
 	}
 	return errs
@@ -212,12 +206,8 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 	}
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
-		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
-			errs[g.Group] = err
-			continue
-		}
-		d.set(g.Group, func(x *Description) {
-			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeConsumer, g.State, g.AssignorName, g.Epoch, node
+		d.fold(errs, node, g.Group, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
+			x.Type, x.State, x.Assignor, x.Epoch = TypeConsumer, g.State, g.AssignorName, g.Epoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				for _, t := range m.Assignment.TopicPartitions {
@@ -225,8 +215,6 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 				}
 				x.Members = append(x.Members, one)
 			}
-			sortMembers(x.Members)
-			x.Application = applicationOf(*x, "")
 		})
 	}
 	return errs
@@ -241,12 +229,8 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 	}
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
-		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
-			errs[g.GroupID] = err
-			continue
-		}
-		d.set(g.GroupID, func(x *Description) {
-			x.Type, x.State, x.Assignor, x.Epoch, x.Coordinator = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch, node
+		d.fold(errs, node, g.GroupID, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
+			x.Type, x.State, x.Assignor, x.Epoch = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, nil)
 				for _, t := range m.Assignment.TopicPartitions {
@@ -254,7 +238,6 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 				}
 				x.Members = append(x.Members, one)
 			}
-			sortMembers(x.Members)
 		})
 	}
 	return errs
@@ -271,10 +254,6 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 	}
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
-		if err := codeErr(g.ErrorCode, g.ErrorMessage); err != nil {
-			errs[g.Group] = err
-			continue
-		}
 		sources := map[string][]string{}
 		if g.Topology != nil {
 			for _, s := range g.Topology.Subtopologies {
@@ -284,8 +263,8 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 				}
 			}
 		}
-		d.set(g.Group, func(x *Description) {
-			x.Type, x.State, x.Epoch, x.Coordinator = TypeStreams, g.State, g.Epoch, node
+		d.fold(errs, node, g.Group, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
+			x.Type, x.State, x.Epoch = TypeStreams, g.State, g.Epoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				for _, task := range m.Assignment.ActiveTasks {
@@ -295,10 +274,24 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 				}
 				x.Members = append(x.Members, one)
 			}
-			sortMembers(x.Members)
 		})
 	}
 	return errs
+}
+
+// fold takes one group of an answer: its error, or what fill makes of it. protocol is the classic protocol's name, which
+// tells a streams application; the other types have none.
+func (d *describer) fold(errs map[string]error, node int32, group, protocol string, err error, fill func(*Description)) {
+	if err != nil {
+		errs[group] = err
+		return
+	}
+	d.set(group, func(x *Description) {
+		x.Coordinator = node
+		fill(x)
+		sortMembers(x.Members)
+		x.Application = applicationOf(*x, protocol)
+	})
 }
 
 func newMember(id, client, host string, instance *string) Member {
