@@ -44,6 +44,11 @@ type Note struct {
 // in the plan with action refuse, so that all of them are seen at once; such a plan is not applied.
 func Build(r *Request, f *Facts) (*Built, error) {
 	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID, Isolation: r.Rules.Isolation}}
+	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.group(r, f, g) })
+}
+
+// eachGroup plans every group of the request once, goes on past one that failed, and seals the plan.
+func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*Built, error) {
 	seen := map[string]bool{}
 	for _, listed := range r.Groups {
 		g := f.Groups[listed.Name]
@@ -51,7 +56,7 @@ func Build(r *Request, f *Facts) (*Built, error) {
 			continue
 		}
 		seen[listed.Name] = true
-		if err := b.group(r, f, g); err != nil {
+		if err := plan(g); err != nil {
 			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
 		}
 	}

@@ -13,19 +13,7 @@ import (
 // have stored, and the groups themselves. It is pure. The request's position and rules are not looked at.
 func BuildDelete(r *Request, f *Facts, whole bool) (*Built, error) {
 	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID}}
-	seen := map[string]bool{}
-	for _, listed := range r.Groups {
-		g := f.Groups[listed.Name]
-		if g == nil || seen[listed.Name] {
-			continue
-		}
-		seen[listed.Name] = true
-		if err := b.deleteGroup(r, f, g, whole); err != nil {
-			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
-		}
-	}
-	b.finish()
-	return b, b.Plan.Seal()
+	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.deleteGroup(r, f, g, whole) })
 }
 
 func (b *Built) deleteGroup(r *Request, f *Facts, g *GroupFacts, whole bool) error {

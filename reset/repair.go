@@ -40,19 +40,7 @@ func DefaultMends() Mends {
 // BuildRepair plans what mends the sick commits in the request's scope. Healthy rows are not in the plan. It is pure.
 func BuildRepair(r *Request, f *Facts, m Mends) (*Built, error) {
 	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID, Isolation: r.Rules.Isolation}}
-	seen := map[string]bool{}
-	for _, listed := range r.Groups {
-		g := f.Groups[listed.Name]
-		if g == nil || seen[listed.Name] {
-			continue
-		}
-		seen[listed.Name] = true
-		if err := b.repairGroup(r, f, g, m); err != nil {
-			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
-		}
-	}
-	b.finish()
-	return b, b.Plan.Seal()
+	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.repairGroup(r, f, g, m) })
 }
 
 func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error {
