@@ -161,3 +161,23 @@ func (s *session) meta(kind string, extra ...render.Field) render.Meta {
 func (a *App) clock(s *conn.Settings) offset.Clock {
 	return offset.Clock{Now: a.Now(), Zone: s.Location}
 }
+
+// timed is the run of a command whose words name times: they are read by the clock of the settings, so the settings are
+// loaded first, and nothing is connected to before the whole command line is known to be good.
+func (a *App) timed(parse func(*cobra.Command, []string, offset.Clock) error, run func(context.Context, *session) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.settings(cmd)
+		if err != nil {
+			return err
+		}
+		if err := parse(cmd, args, a.clock(s)); err != nil {
+			return err
+		}
+		sess, err := a.connectWith(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		defer sess.close()
+		return run(cmd.Context(), sess)
+	}
+}

@@ -36,6 +36,23 @@ func addTargetProfile(f *pflag.FlagSet, to *string) {
 	f.StringVar(to, "target-profile", "", "`NAME` of the profile of the target cluster, the same as --profile")
 }
 
+// across is the run of a command that works on two clusters at once.
+func (a *App) across(f *sourceFlags, targetProfile *string, parse func(*cobra.Command) error,
+	run func(ctx context.Context, source, target *session, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := parse(cmd); err != nil {
+			return err
+		}
+		source, target, err := connectBoth(cmd.Context(), a, cmd, f, *targetProfile)
+		if err != nil {
+			return err
+		}
+		defer source.close()
+		defer target.close()
+		return run(cmd.Context(), source, target, args)
+	}
+}
+
 // connectBoth connects to the source that the flags name, and to the target that the ordinary flags name.
 func connectBoth(ctx context.Context, a *App, c *cobra.Command, f *sourceFlags, targetProfile string) (source, target *session, err error) {
 	if !f.given() {
@@ -81,18 +98,7 @@ round is shown and nothing is changed.` + exitStatus(
   koffset --profile new migrate sync billing --source-profile old --execute --rounds 1
   koffset --profile new migrate sync --group-match 'prod-.*' --source-profile old --execute --listen 127.0.0.1:9309`,
 		ValidArgsFunction: a.sourceCompleter(&o.source).Groups(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd); err != nil {
-				return err
-			}
-			source, target, err := connectBoth(cmd.Context(), a, cmd, &o.source, o.target)
-			if err != nil {
-				return err
-			}
-			defer source.close()
-			defer target.close()
-			return o.run(cmd.Context(), source, target, args)
-		},
+		RunE:              a.across(&o.source, &o.target, o.parse, o.run),
 	}
 	f := c.Flags()
 	o.write.add(c)

@@ -41,18 +41,7 @@ Groups that are reading move on between the two looks: stop them first.` + exitS
   koffset -b new:9092 migrate verify --all-groups --source-bootstrap-server old:9092 --mm2-source old
   koffset migrate verify billing --source-profile old --target-profile new -o json`,
 		ValidArgsFunction: a.sourceCompleter(&o.source).Groups(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd); err != nil {
-				return err
-			}
-			source, target, err := connectBoth(cmd.Context(), a, cmd, &o.source, o.target)
-			if err != nil {
-				return err
-			}
-			defer source.close()
-			defer target.close()
-			return o.run(cmd.Context(), source, target, args)
-		},
+		RunE:              a.across(&o.source, &o.target, o.parse, o.run),
 	}
 	f := c.Flags()
 	o.out.add(c)

@@ -203,21 +203,7 @@ watches whether it overwrites the offsets.` + exitStatus(
   koffset reset billing-2 --to-group billing --create --execute
   koffset reset --group-match 'test-.*' --topic orders --to-latest --execute --yes`,
 		ValidArgsFunction: a.completer().Groups(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			if err := o.parse(cmd, args, a.clock(s)); err != nil {
-				return err
-			}
-			sess, err := a.connectWith(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			defer sess.close()
-			return o.run(cmd.Context(), sess)
-		},
+		RunE:              a.timed(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.write.add(c, render.KafkaCSV)

@@ -61,21 +61,7 @@ records before and after the offset on each partition.` + exitStatus(
   koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
   koffset resolve orders:0 --at-offset 1234 --show 3`,
 		ValidArgsFunction: a.completer().Topics(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			if err := o.parse(cmd, args, a.clock(s)); err != nil {
-				return err
-			}
-			sess, err := a.connectWith(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			defer sess.close()
-			return o.run(cmd.Context(), sess)
-		},
+		RunE:              a.timed(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.out.add(c)

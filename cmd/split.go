@@ -64,21 +64,7 @@ they take on disk.` + exitStatus(
   koffset split orders:0,1 --max-offsets 100000
   koffset split orders --from @2026-11-28 --until @2026-11-29 --every 1h -o json`,
 		ValidArgsFunction: a.completer().Topics(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.settings(cmd)
-			if err != nil {
-				return err
-			}
-			if err := o.parse(cmd, args, a.clock(s)); err != nil {
-				return err
-			}
-			sess, err := a.connectWith(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			defer sess.close()
-			return o.run(cmd.Context(), sess)
-		},
+		RunE:              a.timed(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.out.add(c)
