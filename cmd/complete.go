@@ -3,8 +3,10 @@ package cmd
 import (
 	"context"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/completions"
+	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/render"
@@ -110,6 +113,7 @@ func (a *App) flagWords() map[string]completions.Func {
 		"group": src.Groups(), "to-group": src.Groups(), "against": src.Groups(), "topic": src.Topics(), "partitions": src.Partitions(),
 		"expect-topics": src.TopicList(), "to": src.Positions(), "from": src.Positions(), "until": src.Positions(),
 		"map": src.Renames(false), "map-group": src.Renames(true), "range": src.Ranges(),
+		"part":     a.completeParts,
 		"to-store": completions.Stores(), "offset-store": completions.Stores(),
 		"source-profile": a.completeProfileNames, "target-profile": a.completeProfileNames,
 		"operator-uid": a.completeSources(func(s flink.Source) []string { return []string{s.UID} }),
@@ -164,6 +168,31 @@ func (a *App) completeSources(tell func(flink.Source) []string) completions.Func
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeParts offers the parts of the range file that stands elsewhere on the line.
+func (a *App) completeParts(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	none := cobra.ShellCompDirectiveNoFileComp
+	name, err := cmd.Flags().GetString("range-file")
+	if err != nil || name == "" {
+		return nil, none
+	}
+	file, err := os.Open(a.path(name))
+	if err != nil {
+		return nil, none
+	}
+	defer func() { _ = file.Close() }()
+	ranges, err := consume.ReadRangeFile(file, name)
+	if err != nil {
+		return nil, none
+	}
+	var out []cobra.Completion
+	for i, part := range ranges.Parts {
+		if k := strconv.Itoa(i + 1); strings.HasPrefix(k, word) {
+			out = append(out, cobra.CompletionWithDesc(k, render.Plural(len(part), "range")))
+		}
+	}
+	return out, none | cobra.ShellCompDirectiveKeepOrder
 }
 
 func aboutSource(src flink.Source) string {

@@ -91,6 +91,10 @@ func TestCompletedWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	ranges := "# koffset ranges 1\n1 " + f.Topic + ":0=0:5\n2 " + f.Topic + ":0=5:9\n"
+	if err := os.WriteFile(filepath.Join(dir, "work.ranges"), []byte(ranges), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	snapshot := onlySnapshot(t, dir)
 	source := oneSource(t, dir, snapshot)
 	for _, c := range []struct {
@@ -124,6 +128,10 @@ func TestCompletedWords(t *testing.T) {
 		{line: "migrate sync --source-bootstrap-server " + brokers + " ", words: f.App + " " + f.App2},
 		{line: "consume --range " + f.Topic + ":1", words: f.Topic + ":1="},
 		{line: "consume --value-deserializer ", words: "~org.apache.kafka.common.serialization.StringDeserializer"},
+		{line: "consume --range-file work.ranges --part ", words: "1 2"},
+		{line: "consume --range-file work.ranges --part 2", words: "2"},
+		{line: "consume --range-file a.plan --part "},
+		{line: "consume --part "},
 		{line: "consume --max-records "},
 		{line: "split " + f.Topic + " --if-none ", words: "latest earliest skip fail"},
 		{line: "version -o ", words: "table json jsonl"},
