@@ -146,6 +146,8 @@ const (
 type Foreign struct {
 	Committed
 	Marker Marker // when not empty, Committed says nothing
+	// Provisional says that a transaction was open which may still change or take back the value.
+	Provisional bool
 }
 
 // Facts is what is known about one partition when a position is resolved. Whatever was not asked for, or does not exist,
