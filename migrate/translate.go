@@ -249,23 +249,25 @@ func (x translator) outside() string {
 	return ""
 }
 
-// mm2 uses the syncs where they are known, and MirrorMaker's own translation of the group otherwise.
+// mm2 uses the syncs where they are known, and MirrorMaker's own translation of the group otherwise. A checkpoint is believed
+// no further than the syncs prove: it may be left from before a topic was created again, or from another mirror.
 func (x translator) mm2() (t Translation, why string) {
-	t, why = x.pairs(x.e.Syncs, "MirrorMaker's offset syncs")
-	c := x.e.Checkpoint
-	if c == nil || c.Source > x.p {
-		if why != "" && c != nil {
-			why = fmt.Sprintf("MirrorMaker's checkpoint is of %d, the group stands at %d: it was moved back since", c.Source, x.p)
-		}
-		return t, why
-	}
-	if why == "" && (t.Outcome == Exact || t.Offset >= c.Target) {
+	if t, why = x.pairs(x.e.Syncs, "MirrorMaker's offset syncs"); why == "" {
 		return t, ""
+	}
+	c := x.e.Checkpoint
+	switch {
+	case c == nil:
+		return t, why
+	case c.Source > x.p:
+		return t, fmt.Sprintf("MirrorMaker's checkpoint is of %d, the group stands at %d: it was moved back since", c.Source, x.p)
+	case len(x.e.Syncs) > 0 && c.Target > x.e.Syncs[0].Target:
+		return t, fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d, but its offset syncs begin with %d at %d: they contradict it",
+			c.Source, c.Target, x.e.Syncs[0].Source, x.e.Syncs[0].Target)
 	}
 	// A checkpoint tells a position that skips nothing, but not which sync it came from: how much lies between is bounded by
 	// the target's end alone.
-	again := max(0, x.e.Bounds.End-c.Target)
-	return Translation{Offset: c.Target, Outcome: Again, Again: again,
+	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target),
 		Proof: fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d", c.Source, c.Target)}, ""
 }
 
