@@ -126,7 +126,6 @@ func (a *App) flagWords() map[string]completions.Func {
 			return out
 		}),
 		"isolation":    completions.Words("read_uncommitted", "read_committed"),
-		"by":           completions.Words(byGroup, byTopic, byPartition, byMember),
 		"fail-on":      completions.Words("unhealthy"),
 		"type":         completions.List(typeWords()...),
 		"state":        completions.List("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead"),

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -167,9 +169,12 @@ type oneUID struct{ uid, id string }
 
 func oneSource(t *testing.T, dir, ref string) oneUID {
 	t.Helper()
-	a := &App{Dir: dir}
+	snap, err := checkpointfile.OpenSnapshot(filepath.Join(dir, ref), flink.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var uids, ids []string
-	for _, s := range a.sourcesOnLine(&cobra.Command{}, []string{ref}) {
+	for _, s := range snap.Sources() {
 		if s.UID != "" {
 			uids = append(uids, s.UID)
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/koffset/koffset/internal/sandbox"
 )
 
-func newDemo(a *App) *cobra.Command {
+// newDemo takes run, which runs one command line, since the demo shows what whole command lines print.
+func newDemo(a *App, run func(context.Context, []string, App) int) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", GroupID: "other", Short: "See it work on clusters in this process", Args: noArgs,
 		Long: `Start two in-process Kafkas with sample topics and groups, run koffset's main commands on it, and print each command
@@ -22,7 +23,7 @@ before its output. It needs no cluster and leaves nothing behind.
 Exit status:
   0  done
   1  a command did not end as it should`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), a, run) },
 	}
 }
 
@@ -33,7 +34,7 @@ type demoStep struct {
 	exit int // the status it must end with
 }
 
-func (a *App) demo(ctx context.Context) error {
+func demo(ctx context.Context, a *App, run func(context.Context, []string, App) int) error {
 	s, err := sandbox.Start(ctx, sandbox.Config{Clusters: 2, Now: a.Now()})
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (a *App) demo(ctx context.Context) error {
 	// The operator's own configuration must not reach the demo, nor the demo's journal the operator's state.
 	env := []string{"KOFFSET_BROKERS=" + s.Bootstrap(), "KOFFSET_STATE_DIR=" + dir, "HOME=" + dir}
 	for _, step := range demoSteps(a.Now(), s.Bootstrap(), s.Clusters[1].Bootstrap) {
-		if err := a.demoStep(ctx, env, dir, step); err != nil {
+		if err := step.run(ctx, a, run, env, dir); err != nil {
 			return err
 		}
 	}
@@ -58,7 +59,7 @@ func (a *App) demo(ctx context.Context) error {
 
 func (a *App) demoSay(line string) { _, _ = fmt.Fprintln(a.Streams.Out, "# "+line) }
 
-func (a *App) demoStep(ctx context.Context, env []string, dir string, step demoStep) error {
+func (step demoStep) run(ctx context.Context, a *App, run func(context.Context, []string, App) int, env []string, dir string) error {
 	a.demoSay(step.say)
 	_, _ = fmt.Fprintln(a.Streams.Out, "$ koffset "+strings.Join(quoted(step.args), " "))
 	if err := a.Streams.Flush(); err != nil {
@@ -69,7 +70,7 @@ func (a *App) demoStep(ctx context.Context, env []string, dir string, step demoS
 		Streams: &render.Streams{In: strings.NewReader(""), Out: a.Streams.Out, Err: a.Streams.Out, OutTTY: a.Streams.OutTTY, Width: a.Streams.Width, Env: a.Streams.Env},
 		Environ: env, Dir: dir, Home: dir, Now: a.Now, Version: a.Version,
 	}
-	code := Run(ctx, step.args, sub)
+	code := run(ctx, step.args, sub)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

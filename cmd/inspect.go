@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/koffset/koffset/completions"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
@@ -75,6 +76,7 @@ invalid-commit, unknown-topic, error.` + exitStatus(
 	o.groups.add(f)
 	o.topics.add(f)
 	f.StringVar(&o.by, "by", "", "one row a `WORD`: group, topic, partition or member")
+	_ = c.RegisterFlagCompletionFunc("by", completions.Words(byGroup, byTopic, byPartition, byMember))
 	f.StringSliceVar(&o.states, "state", nil, "only groups in these `STATES`, such as Stable,Empty")
 	f.StringSliceVar(&o.types, "type", nil, "only groups of these `TYPES`: classic, consumer, share, streams")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")

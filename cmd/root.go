@@ -85,7 +85,7 @@ func (a *App) commands() []*cobra.Command {
 		newInspect(a), newResolve(a), newWatch(a), newCheck(a), newServe(a),
 		newReset(a), newApply(a), newUndo(a), newDelete(a), newRepair(a),
 		newMigrate(a), newSplit(a), newCheckpoint(a), newConsume(a),
-		newProfile(a), newSandbox(a), newDemo(a), newCompletion(a), newVersion(a),
+		newProfile(a), newSandbox(a), newDemo(a, Run), newCompletion(a), newVersion(a),
 	}
 }
 

@@ -40,7 +40,7 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
   koffset undo 20261129-1000
   koffset undo 20261129-100000123-3f9a --execute`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeUndo,
+		ValidArgsFunction: o.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.write.parse(cmd); err != nil {
 				return err
@@ -184,9 +184,9 @@ func (o *undoOptions) run(ctx context.Context, s *session, e *checkpointfile.Ent
 	return w.run(ctx)
 }
 
-// completeUndo offers the ids of the journal.
-func (a *App) completeUndo(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	s, err := a.loadSettings(cmd)
+// complete offers the ids of the journal.
+func (o *undoOptions) complete(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	s, err := o.app.loadSettings(cmd)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
