@@ -25,9 +25,11 @@ const module = "github.com/koffset/koffset"
 // arrows are the imports inside the module that each package may have; a name that ends in /... stands for itself and all
 // below it. A package of no line may have none. Programs (bench, cmd/gendocs) may have any.
 func arrows() map[string][]string {
-	return map[string][]string{
+	all := map[string][]string{
 		".":                   {"cmd"},
-		"cmd":                 {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"},
+		"cmd":                 {"cmd/...", "internal/render"},
+		"cmd/cli":             {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/conn", "internal/render", "migrate/...", "offset"},
+		"cmd/act":             {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "offset", "reset"},
 		"completions":         {"inspect", "offset"},
 		"offset":              {},
 		"inspect":             {"offset"},
@@ -46,24 +48,34 @@ func arrows() map[string][]string {
 		"checkpointfile/...":  {"offset", "checkpointfile/..."},
 		"internal/render/...": {"internal/render/..."},
 	}
+	for _, room := range rooms() {
+		all[room] = []string{"cmd/cli", "cmd/act", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"}
+	}
+	return all
+}
+
+// rooms are the packages of cmd that hold commands. None imports another: what two of them need is in cmd/cli, and what
+// shows, guards, asks, applies and reports a plan is in cmd/act.
+func rooms() []string {
+	return []string{"cmd/look", "cmd/move", "cmd/carry", "cmd/state", "cmd/read", "cmd/monitor", "cmd/setup"}
 }
 
 // outside are the modules that only some packages may use.
 func outside() map[string][]string {
 	return map[string][]string{
-		"github.com/spf13/":                       {"cmd", "cmd/gendocs", "completions"},
+		"github.com/spf13/":                       {"cmd/...", "completions"},
 		"github.com/olekukonko/tablewriter":       {"internal/render"},
 		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
-		"github.com/twmb/franz-go/":               {"bench/...", "cmd", "completions", "consume/...", "inspect", "internal/conn", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
+		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "inspect", "internal/conn", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
 		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
-		"go.yaml.in/yaml":                         {"internal/conn", "consume/settings", "cmd"},
+		"go.yaml.in/yaml":                         {"internal/conn", "consume/settings"},
 		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},
 		"github.com/jackc/pgx":                    {"migrate/store/postgres"},
 		"github.com/go-sql-driver/mysql":          {"migrate/store/mysql"},
 		"github.com/redis/go-redis":               {"migrate/store/redis"},
 		"modernc.org/sqlite":                      {"migrate/store/sqlite"},
-		"github.com/prometheus/":                  {"cmd", "internal/serve", "consume/..."},
-		"golang.org/x/term":                       {"internal/render", "internal/watch", "cmd"},
+		"github.com/prometheus/":                  {"cmd/...", "internal/serve", "consume/..."},
+		"golang.org/x/term":                       {"internal/render", "internal/watch"},
 		"github.com/rogpeppe/go-internal/testing": {},
 	}
 }
@@ -158,7 +170,7 @@ func TestImportDirections(t *testing.T) {
 				}
 			}
 		}
-		for _, pkg := range []string{".", "cmd", "offset", "inspect", "reset", "completions", "internal/render"} {
+		for _, pkg := range append(rooms(), ".", "cmd", "cmd/cli", "cmd/act", "offset", "inspect", "reset", "completions", "internal/render") {
 			if !seen[pkg] {
 				t.Errorf("go list does not know %s", pkg)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/checkpointfile/flink"
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -46,7 +47,7 @@ func TestEveryArgumentAndFlagCompletes(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(Root(App{}))
+	walk(Root(cli.App{}))
 	if values < 200 || commands < 25 {
 		t.Errorf("only %d flags of %d commands were looked at", values, commands)
 	}
@@ -62,7 +63,7 @@ func completion(t *testing.T, brokers, dir string, args ...string) (words string
 		environ = append(environ, k+"="+v)
 	}
 	began := time.Now()
-	Run(t.Context(), append([]string{"__complete"}, args...), App{Environ: environ, Dir: dir, Home: dir,
+	Run(t.Context(), append([]string{"__complete"}, args...), cli.App{Environ: environ, Dir: dir, Home: dir,
 		Streams: &render.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard, Env: func(k string) string { return env[k] }}})
 	took = time.Since(began)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/cmd/cli"
 )
 
 // jsonCase is a command whose JSON must be described under some headings of docs/json.md.
@@ -67,7 +69,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		for _, format := range []string{"json", "jsonl"} {
 			line := strings.ReplaceAll(c.line, "FORMAT", format)
 			out := d.command(line)
-			if d.last != 0 && d.last != exitCheck {
+			if d.last != 0 && d.last != cli.ExitCheck {
 				t.Fatalf("%s ended with %d:\n%s", line, d.last, out)
 			}
 			if c.headings == nil {

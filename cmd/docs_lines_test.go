@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 )
 
@@ -49,7 +50,7 @@ func TestLinesThatAreNotRunParse(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(Root(App{}))
+	walk(Root(cli.App{}))
 	if lines < 60 {
 		t.Errorf("only %d examples were found", lines)
 	}
@@ -64,7 +65,7 @@ func parseLines(t *testing.T, where, text string) (n int) {
 		}
 		n++
 		words := shellWords(line)
-		root := Root(App{Streams: &render.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}})
+		root := Root(cli.App{Streams: &render.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}})
 		c, rest, err := root.Find(words)
 		if err == nil && c == root {
 			// A flag with its value stands before the command.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/sandbox"
@@ -204,7 +205,7 @@ func (d *docShell) command(line string) string {
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, docsTimeout)
 	defer cancel()
-	d.last = Run(ctx, words[1:], App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: now, Version: "v0.1.0"})
+	d.last = Run(ctx, words[1:], cli.App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: now, Version: "v0.1.0"})
 	if ctx.Err() != nil {
 		d.t.Fatalf("%s did not end within %s:\n%s", line, docsTimeout, buf.String())
 	}

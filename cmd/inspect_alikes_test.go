@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -30,16 +31,16 @@ func TestGroupThatIsNeverEmpty(t *testing.T) {
 	run := func(args ...string) (int, string) {
 		var out bytes.Buffer
 		env := []string{"KOFFSET_BROKERS=" + strings.Join(fake.ListenAddrs(), ","), "KOFFSET_STATE_DIR=" + dir}
-		code := Run(t.Context(), args, App{Environ: env, Dir: dir, Home: dir,
+		code := Run(t.Context(), args, cli.App{Environ: env, Dir: dir, Home: dir,
 			Streams: &render.Streams{In: strings.NewReader(""), Out: &out, Err: &out, Env: func(string) string { return "" }}})
 		return code, out.String()
 	}
 	code, out := run("inspect", f.App)
-	if code != exitDone || !strings.Contains(out, "koffset: app is Stable without members: Kafka says Empty then, Event Hubs and others do not") {
+	if code != cli.ExitDone || !strings.Contains(out, "koffset: app is Stable without members: Kafka says Empty then, Event Hubs and others do not") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	code, out = run("reset", f.App, "--topic", f.Topic, "--to-earliest", "--execute")
-	if code != exitRefused || !strings.Contains(out, "Stable") {
+	if code != cli.ExitRefused || !strings.Contains(out, "Stable") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

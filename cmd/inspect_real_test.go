@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -82,7 +83,7 @@ func runLine(t *testing.T, args ...string) lineEnd {
 	t.Helper()
 	var out, errs bytes.Buffer
 	start := time.Now()
-	code := cmd.Run(t.Context(), args, cmd.App{
+	code := cmd.Run(t.Context(), args, cli.App{
 		Streams: &render.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, Environ: []string{"HOME=" + t.TempDir()}, Dir: t.TempDir(),
 	})
 	return lineEnd{out: out.String(), err: errs.String(), code: code, took: time.Since(start)}

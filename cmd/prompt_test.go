@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -24,7 +25,7 @@ func run(t testing.TB, home, in string, tty bool, args ...string) ran {
 	t.Helper()
 	var out, errs bytes.Buffer
 	st := &render.Streams{In: strings.NewReader(in), Out: &out, Err: &errs, InTTY: tty, OutTTY: tty, ErrTTY: tty, Env: func(string) string { return "" }}
-	code := cmd.Run(t.Context(), args, cmd.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
+	code := cmd.Run(t.Context(), args, cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
 	return ran{code, out.String(), errs.String()}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -44,7 +45,7 @@ func TestExecuteWithoutAnOutput(t *testing.T) {
 			st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{tc.err}, Err: &errs, Env: func(string) string { return "" }}
 			code := cmd.Run(t.Context(), []string{"-b", strings.Join(c.ListenAddrs(), ","), "reset", f.App, "--topic", f.Topic + ":1",
 				"--to-offset", "8", "--execute", "-o", tc.format},
-				cmd.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
+				cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
 			if code != tc.code || !strings.Contains(errs.String(), tc.says) {
 				t.Errorf("status %d, want %d with %q\n%s", code, tc.code, tc.says, errs.String())
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -21,7 +22,7 @@ func TestTerminal(t *testing.T) {
 	run := func(tty bool, env map[string]string, args ...string) (string, string) {
 		t.Helper()
 		var out, errs bytes.Buffer
-		code := cmd.Run(t.Context(), append([]string{"-b", fake.ListenAddrs()[0]}, args...), cmd.App{
+		code := cmd.Run(t.Context(), append([]string{"-b", fake.ListenAddrs()[0]}, args...), cli.App{
 			Streams: &render.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, OutTTY: tty, ErrTTY: tty, Width: 200, Env: func(k string) string { return env[k] }},
 			Dir:     t.TempDir(), Home: t.TempDir(),
 		})
@@ -75,7 +76,7 @@ func TestVerbose(t *testing.T) {
 		args []string
 	}{{&quiet, &bytes.Buffer{}, nil}, {&out, &errs, []string{"-v"}}} {
 		code := cmd.Run(t.Context(), append([]string{"-b", fake.ListenAddrs()[0], "inspect", f.App}, c.args...),
-			cmd.App{Streams: &render.Streams{In: strings.NewReader(""), Out: c.out, Err: c.err}, Dir: t.TempDir(), Home: t.TempDir()})
+			cli.App{Streams: &render.Streams{In: strings.NewReader(""), Out: c.out, Err: c.err}, Dir: t.TempDir(), Home: t.TempDir()})
 		if code != 0 {
 			t.Fatal(code, c.err.String())
 		}

@@ -3,11 +3,13 @@ package cmd
 import (
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/cmd/cli"
 )
 
 // What TidyFlags reads is what pflag writes, so it is held to the real help of every command: no noise, one column a list.
 func TestHelpListsFlagsInColumns(t *testing.T) {
-	root := Root(App{})
+	root := Root(cli.App{})
 	commands := root.Commands()
 	for i := 0; i < len(commands); i++ {
 		commands = append(commands, commands[i].Commands()...)

@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/cmd/setup"
 )
 
 func main() {
@@ -32,7 +34,7 @@ func main() {
 }
 
 func run(markdown, man, comp string) error {
-	root := cmd.Root(cmd.App{})
+	root := cmd.Root(cli.App{})
 	fenceAll(root)
 	if markdown != "" {
 		if err := fresh(markdown); err != nil {
@@ -119,7 +121,7 @@ func tidy(dir string) error {
 
 func scripts(root *cobra.Command, dir string) error {
 	for name, write := range map[string]func(*os.File) error{
-		"koffset.bash": func(f *os.File) error { return cmd.BashCompletion(root, f) },
+		"koffset.bash": func(f *os.File) error { return setup.BashCompletion(root, f) },
 		"koffset.zsh":  func(f *os.File) error { return root.GenZshCompletion(f) },
 		"koffset.fish": func(f *os.File) error { return root.GenFishCompletion(f, true) },
 		"koffset.ps1":  func(f *os.File) error { return root.GenPowerShellCompletionWithDesc(f) },

@@ -1,0 +1,272 @@
+// Package act takes a plan from its first showing to its end: shows it, checks the guard rails, asks, applies it, reads
+// back and reports. Every command that changes offsets goes through it.
+package act
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+// Flags are the flags of every command that changes offsets.
+type Flags struct {
+	Out        cli.OutputFlag
+	Execute    bool
+	dryRun     bool
+	Yes        bool
+	confirm    string
+	PlanOut    string
+	waitEmpty  string
+	settle     string
+	impact     bool
+	AllowDrift bool
+	Evict      bool
+
+	Format    render.Format
+	wait      time.Duration
+	settleFor time.Duration
+	impactSet bool
+}
+
+func (w *Flags) Add(c *cobra.Command, extra ...render.Format) {
+	w.Out.Add(c, extra...)
+	f := c.Flags()
+	f.BoolVar(&w.Execute, "execute", false, "do it; without this flag nothing is changed")
+	f.BoolVar(&w.dryRun, "dry-run", false, "show what would be done (what happens without --execute too)")
+	f.BoolVarP(&w.Yes, "yes", "y", false, "do not ask on a terminal")
+	f.StringVar(&w.confirm, "confirm", "", "the `CLUSTER-ID`, where the profile wants it confirmed")
+	f.StringVar(&w.waitEmpty, "wait-empty", "", "before executing, wait up to this `DURATION` until the group has no members and no open transaction")
+	f.StringVar(&w.settle, "settle", "", "after executing, watch for this `DURATION` whether somebody overwrites the offsets")
+}
+
+func (w *Flags) AddPlanOut(c *cobra.Command) {
+	c.Flags().StringVar(&w.PlanOut, "plan-out", "", "write the plan to a `FILE` that koffset apply takes")
+}
+
+func (w *Flags) AddImpact(c *cobra.Command) {
+	c.Flags().BoolVar(&w.impact, "impact", false, "show the times at both ends, bytes and retention (by itself up to 200 partitions; --impact=false turns it off)")
+}
+
+func (w *Flags) AddAllowDrift(c *cobra.Command, what string) {
+	c.Flags().BoolVar(&w.AllowDrift, "allow-drift", false, what)
+}
+
+func (w *Flags) Parse(c *cobra.Command) error {
+	var err error
+	if w.Format, err = w.Out.Format(); err != nil {
+		return err
+	}
+	if w.Execute && w.dryRun {
+		return cli.Usagef("leave one of them out", "--execute and --dry-run were both given")
+	}
+	for _, d := range []struct {
+		flag, text string
+		to         *time.Duration
+	}{{"wait-empty", w.waitEmpty, &w.wait}, {"settle", w.settle, &w.settleFor}} {
+		if d.text == "" {
+			continue
+		}
+		if *d.to, err = offset.ParseDuration(d.text); err != nil {
+			return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--%s: %w", d.flag, err), Hint: cli.HintOf(err)}
+		}
+	}
+	w.impactSet = c.Flags().Changed("impact")
+	return nil
+}
+
+// Run takes a plan from its first showing to its end. Every command that changes offsets goes through it.
+type Run struct {
+	App   *cli.App
+	S     *cli.Session
+	Flags *Flags
+	Built *reset.Built
+	// allowed and whole are reset.Options'.
+	Allowed reset.Allowed
+	Whole   bool
+	// known are the names of all groups, for hints.
+	Known []string
+	// wide says that several groups were asked for: Kafka's CSV then has the group's column.
+	Wide bool
+
+	impacts map[reset.Key]reset.Impact
+}
+
+// Do shows the plan, and executes it where --execute says so.
+func (w *Run) Do(ctx context.Context) error {
+	verb := w.Built.Plan.Verb
+	for _, g := range w.Built.Failed {
+		w.failGroup(ctx, g)
+	}
+	if len(w.Built.Plan.Groups) == 0 {
+		if len(w.Built.Failed) == 0 {
+			return w.nothing()
+		}
+		return cli.Quietly(w.codeOf(w.Built.Failed))
+	}
+	sum := reset.Summarize(w.Built.Plan)
+	w.head(sum)
+	if w.Flags.Execute {
+		// What cannot be executed is not shown as if it could.
+		if err := w.inUse(); err != nil {
+			w.audit(nil, "refused", err)
+			return err
+		}
+	}
+	w.readImpact(ctx, sum)
+	if sum.Refused > 0 {
+		if err := w.print(nil, true); err != nil {
+			return err
+		}
+		return w.refused(sum)
+	}
+	if err := w.writePlan(); err != nil {
+		return err
+	}
+	if !w.Flags.Execute {
+		return w.dry(sum)
+	}
+	if sum.Changed == 0 && !w.removes() {
+		if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
+			return err
+		}
+		w.App.Streams.Note("%s: everything stands where it should already; nothing was changed", verb)
+		return w.partial()
+	}
+	return w.execute(ctx, sum)
+}
+
+// nothing is a plan without groups that failed nowhere: repair found nothing sick.
+func (w *Run) nothing() error {
+	if err := w.print(nil, false); err != nil {
+		return err
+	}
+	w.App.Streams.Note("nothing to %s", w.Built.Plan.Verb)
+	return nil
+}
+
+// partial ends a run in which some groups were left out.
+func (w *Run) partial() error {
+	if len(w.Built.Failed) > 0 {
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}
+
+func (w *Run) removes() bool {
+	for _, g := range w.Built.Plan.Groups {
+		if g.Delete {
+			return true
+		}
+	}
+	return false
+}
+
+// dry ends a run without --execute.
+func (w *Run) dry(sum reset.Summary) error {
+	if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
+		return err
+	}
+	if err := w.guard(sum); err != nil {
+		w.App.Streams.Warn("executing this would be refused: %v", err)
+	}
+	if sum.Changed == 0 && !w.removes() {
+		w.App.Streams.Note("everything stands where it should already")
+	} else if w.Flags.Format != render.KafkaCSV {
+		w.App.Streams.Note("dry run: nothing was changed; add --execute to do it")
+	}
+	return w.partial()
+}
+
+func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
+	if err := w.guard(sum); err != nil {
+		w.audit(nil, "refused", err)
+		return err
+	}
+	if err := w.auditReady(); err != nil {
+		return err
+	}
+	shown := w.Flags.Format.IsTable()
+	if shown {
+		if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
+			// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
+			err = cli.Faultf(cli.ExitFailed, "nothing was changed", "the plan could not be shown: %v", err)
+			w.audit(nil, "refused", err)
+			return err
+		}
+	}
+	if err := w.ask(ctx, sum); err != nil {
+		w.audit(nil, "refused", err)
+		return err
+	}
+	if err := w.evictMembers(ctx); err != nil {
+		w.audit(nil, "refused", err)
+		return err
+	}
+	progress := w.App.Streams.Progress("writing offsets")
+	progress.Set(0, int64(sum.Changed))
+	res, err := reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
+		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
+		Phase: w.S.Phase, Settle: w.Flags.settleFor, Settling: func() {
+			w.App.Streams.Note("written and read back; watching for %s whether somebody overwrites it", offset.FormatDuration(w.Flags.settleFor))
+		}, Progress: func(n int) { progress.Add(int64(n)) },
+	})
+	progress.Stop()
+	if err != nil {
+		err = w.NotApplied(ctx, err)
+		w.audit(nil, "refused", err)
+		return err
+	}
+	for _, g := range res.Failed {
+		w.failGroup(ctx, g)
+	}
+	var unsaid error
+	if !shown || res.Bad() > 0 {
+		unsaid = w.print(res, res.Bad() > 0 || len(w.Built.Failed) > 0)
+	}
+	code := w.outcome(res)
+	w.audit(res, auditWord(code, res), nil)
+	w.said(res)
+	switch {
+	case unsaid != nil && !render.IsBrokenPipe(unsaid):
+		return cli.Faultf(cli.ExitPartial, "koffset undo lists what was done", "it was executed, and the rows could not be written: %w", unsaid)
+	case code != cli.ExitDone:
+		return cli.Quietly(code)
+	// What follows in a script must not take offsets that were not watched for quiet ones.
+	case res.SettleErr != nil && ctx.Err() != nil:
+		return cli.Quietly(cli.ExitInterrupted)
+	case res.SettleErr != nil:
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}
+
+// outcome is the exit status of what was executed.
+func (w *Run) outcome(res *reset.Result) int {
+	failed := append(append([]*reset.GroupError{}, w.Built.Failed...), res.Failed...)
+	good, bad := res.Count(reset.OutcomeChanged, reset.OutcomeUnchanged), res.Bad()
+	switch {
+	case bad == 0 && len(failed) == 0:
+		return cli.ExitDone
+	case res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten) > 0:
+		return cli.ExitPartial
+	case good > 0 || bad == 0 && len(res.Rows) > 0:
+		return cli.ExitPartial
+	case len(failed) > 0 && bad == res.Count(reset.OutcomeRefused):
+		return w.codeOf(failed)
+	}
+	return rowsCode(res)
+}
+
+// operation says who does it.
+func (w *Run) operation() checkpointfile.Operation {
+	return checkpointfile.Operation{Command: w.App.CommandLine(), User: UserName(w.App), Host: HostName(),
+		Profile: w.S.Settings.Profile, Brokers: w.S.Settings.Brokers}
+}

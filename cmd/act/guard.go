@@ -1,0 +1,300 @@
+package act
+
+// What stands between a plan and its execution: members, guard rails, the question.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+const (
+	hintStop  = "stop them, or add --wait-empty 60s; nothing was changed"
+	hintDrift = "make a new plan; --allow-drift accepts commits that moved, and nothing else; nothing was changed"
+)
+
+// inUse refuses before anything is shown where every group of the plan has members.
+func (w *Run) inUse() error {
+	var errs []error
+	active := map[string]bool{}
+	for _, n := range w.Built.Notes {
+		if n.Kind == reset.NoteActive {
+			active[n.Group] = true
+			errs = append(errs, fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, n.Group, strings.TrimSuffix(n.Text, ": executing the plan would be refused")))
+		}
+	}
+	if w.Flags.Evict || len(errs) == 0 || len(active) < len(w.Built.Plan.Groups) {
+		return nil
+	}
+	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(errs...), Hint: hintStop}
+}
+
+// guard holds the plan to the guard rails of the cluster.
+func (w *Run) guard(sum reset.Summary) error {
+	g := w.S.Settings.Guards(w.S.Cluster.ID)
+	switch {
+	case g.Expected != "" && g.Expected != w.S.Cluster.ID:
+		return cli.Faultf(cli.ExitRefused, "the profile leads to another cluster than it was made for; nothing was changed",
+			"this is cluster %s, %s says %s", w.S.Cluster.ID, g.ExpectedBy, g.Expected)
+	case g.ReadOnly:
+		return cli.Faultf(cli.ExitRefused, "nothing was changed", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
+	}
+	for _, name := range w.groupNames() {
+		if p, ok := g.Protects(name); ok {
+			return cli.Faultf(cli.ExitRefused, "nothing was changed", "group %s is protected by %q (%s)", name, p.Pattern, p.By)
+		}
+	}
+	if g.MaxRewind != nil && sum.Rereads > *g.MaxRewind {
+		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or a later position; nothing was changed",
+			"up to %s records would be read again, max_rewind is %s (%s)", render.Count(sum.Rereads), render.Count(*g.MaxRewind), g.MaxRewindBy)
+	}
+	if g.MaxSkip != nil && sum.Skips > *g.MaxSkip {
+		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or an earlier position; nothing was changed",
+			"up to %s records would be skipped, max_skip is %s (%s)", render.Count(sum.Skips), render.Count(*g.MaxSkip), g.MaxSkipBy)
+	}
+	return nil
+}
+
+// ask gets the consent that is needed: the cluster id where a guard rail wants it, a yes on a terminal.
+func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
+	g := w.S.Settings.Guards(w.S.Cluster.ID)
+	id := w.S.Cluster.ID
+	st := w.App.Streams
+	declined := func(err error) error {
+		if err != nil {
+			return err
+		}
+		return cli.Faultf(cli.ExitRefused, "nothing was changed", "declined")
+	}
+	question := fmt.Sprintf("Execute plan %s on cluster %s: %s?", w.Built.Plan.ID(), id, w.summary(sum))
+	switch {
+	case w.Flags.confirm != "" && w.Flags.confirm != id:
+		return cli.Faultf(cli.ExitRefused, "nothing was changed", "--confirm is %s, this is cluster %s", w.Flags.confirm, id)
+	case g.ConfirmClusterID && w.Flags.confirm == "":
+		if !st.CanPrompt() {
+			return cli.Faultf(cli.ExitRefused, "add --confirm CLUSTER-ID; nothing was changed", "cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
+		}
+		yes, err := st.ConfirmTyped(ctx, question, id)
+		if err != nil || !yes {
+			return declined(err)
+		}
+		return nil
+	case w.Flags.Yes || !st.CanPrompt():
+		return nil
+	}
+	yes, err := st.Confirm(ctx, question)
+	if err != nil || !yes {
+		return declined(err)
+	}
+	return nil
+}
+
+// Ready waits until the groups are free, before a plan is made: a group in use moves its own commits.
+func (w *Flags) Ready(ctx context.Context, s *cli.Session, groups []string) error {
+	if w.wait <= 0 || !w.Execute {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, w.wait, errStillBusy)
+	defer cancel()
+	said := ""
+	err := reset.WaitEmpty(ctx, s.Client, groups, func(still []string) {
+		if now := strings.Join(still, "; "); now != said {
+			said = now
+			s.App.Streams.Note("waiting: %s", now)
+		}
+	})
+	if errors.Is(err, errStillBusy) {
+		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "nothing was changed"}
+	}
+	return err
+}
+
+var errStillBusy = errors.New("the time of --wait-empty is over")
+
+// evictMembers removes static members after the plan was agreed to.
+func (w *Run) evictMembers(ctx context.Context) error {
+	if !w.Flags.Evict {
+		return nil
+	}
+	ctx, cancel := w.S.Phase(ctx, "evict the members")
+	defer cancel()
+	ds, err := inspect.DescribeNamed(ctx, w.S.Client, w.groupNames())
+	if err != nil {
+		return cli.Cause(ctx, err)
+	}
+	for _, name := range w.groupNames() {
+		d := ds[name]
+		if len(d.Members) == 0 {
+			continue
+		}
+		gone, err := reset.Evict(ctx, w.S.Client, d)
+		for _, m := range gone {
+			w.App.Streams.Note("group %s: evicted %s", name, m.Where())
+		}
+		if err != nil {
+			return &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
+		}
+	}
+	return cli.Cause(ctx, reset.WaitEmpty(ctx, w.S.Client, w.groupNames(), func([]string) {}))
+}
+
+// refused ends a plan with rows that have no target.
+func (w *Run) refused(sum reset.Summary) error {
+	// Partitions of a topic with the same reason are one line: a topic of a hundred partitions would bury the others.
+	type reason struct{ group, topic, text string }
+	var order []reason
+	parts := map[reason][]int32{}
+	hint := ""
+	for _, c := range w.Built.Plan.Changes {
+		if c.Error == "" {
+			continue
+		}
+		if hint == "" {
+			hint = c.Hint
+		}
+		k := reason{c.Group, c.Topic, c.Error}
+		if parts[k] == nil {
+			order = append(order, k)
+		}
+		parts[k] = append(parts[k], c.Partition.Partition)
+	}
+	const shown = 5
+	var errs []error
+	said := 0
+	for _, k := range order[:min(shown, len(order))] {
+		errs = append(errs, fmt.Errorf("%s %s: %s:%s: %s", w.Built.Plan.Verb, k.group, k.topic, offset.FormatPartitionSet(parts[k]), k.text))
+		said += len(parts[k])
+	}
+	if n := sum.Refused - said; n > 0 {
+		errs = append(errs, fmt.Errorf("and %s more, all in the rows", render.Count(n)))
+	}
+	if hint != "" {
+		hint += "; "
+	}
+	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(errs...), Hint: hint + "nothing was changed"}
+}
+
+// NotApplied turns an error of Apply, after which nothing was changed, into its status.
+func (w *Run) NotApplied(ctx context.Context, err error) error {
+	var drift *reset.DriftError
+	var journal *reset.JournalError
+	switch {
+	case errors.As(err, &drift):
+		var errs []error
+		for _, d := range drift.Drifts[:min(5, len(drift.Drifts))] {
+			errs = append(errs, errors.New(driftText(w.Built.Plan.Verb, d)))
+		}
+		if n := len(drift.Drifts) - len(errs); n > 0 {
+			errs = append(errs, fmt.Errorf("and %d more", n))
+		}
+		code, hint := cli.ExitRefused, hintDrift
+		switch {
+		case drift.Has(reset.DriftActive):
+			hint = hintStop
+		case drift.Has(reset.DriftGroup):
+			code, hint = cli.ExitNotFound, "make a new plan with --create; nothing was changed"
+		case drift.Has(reset.DriftUnstable):
+			hint = "wait until the transaction ends, or add --wait-empty 60s; nothing was changed"
+		case drift.Has(reset.DriftCluster), drift.Has(reset.DriftTopic):
+			hint = "nothing was changed"
+		case drift.Has(reset.DriftBounds) && !drift.Has(reset.DriftCommit):
+			hint = "make a new plan, or add --out-of-range clamp or skip; nothing was changed"
+		case cli.Denied(err):
+			code, hint = cli.ExitDenied, "nothing was changed"
+		}
+		return &cli.Fault{Code: code, Err: joined(errs), Hint: hint, Moved: code == cli.ExitRefused && !drift.Has(reset.DriftCluster)}
+	case errors.As(err, &journal):
+		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "choose another folder with --state-dir"}
+	}
+	return cli.Cause(ctx, err)
+}
+
+// joined is errors.Join, but a single error stays itself.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func driftText(verb string, d reset.Drift) string {
+	switch {
+	case d.Key != nil:
+		return fmt.Sprintf("%s %s: %s: %s", verb, d.Group, d.Key.Partition, d.Text)
+	case d.Group != "":
+		return fmt.Sprintf("%s %s: %s", verb, d.Group, d.Text)
+	}
+	return verb + ": " + d.Text
+}
+
+// groupText is an error without the group's name, for a row or object that names it.
+func groupText(err error) string {
+	var drift *reset.DriftError
+	if !errors.As(err, &drift) {
+		return err.Error()
+	}
+	var out []string
+	for _, d := range drift.Drifts[:min(3, len(drift.Drifts))] {
+		t := d.Text
+		if d.Key != nil {
+			t = d.Key.Partition.String() + ": " + t
+		}
+		out = append(out, t)
+	}
+	if n := len(drift.Drifts) - 3; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, "; ")
+}
+
+// failGroup says why a group was left out.
+func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
+	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, g.Group, groupText(g.Err)), ExitCode: w.codeOf([]*reset.GroupError{g})}
+	var missing *reset.NotFoundError
+	var drift *reset.DriftError
+	switch {
+	case errors.As(g.Err, &missing) && missing.What == "group":
+		f.Hint = "add --create to make it"
+		if near := offset.Near(missing.Name, w.Known); len(near) > 0 {
+			f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
+		}
+		if w.Built.Plan.Verb != "reset" {
+			f.Hint = strings.TrimPrefix(f.Hint, "add --create to make it")
+		}
+	case errors.As(g.Err, &missing) && missing.What == "topic":
+		if all, err := inspect.ReadTopics(ctx, w.S.Client, nil); err == nil {
+			if near := offset.Near(missing.Name, inspect.VisibleNames(all)); len(near) > 0 {
+				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
+			}
+		}
+	case errors.As(g.Err, &drift) && drift.Has(reset.DriftActive):
+		f.Hint = "stop them, or add --wait-empty 60s; nothing of this group was changed"
+	case cli.Denied(g.Err):
+		f.Hint = cli.RightsHint(g.Err)
+	}
+	w.App.Streams.Fail(f)
+}
+
+// writePlan saves the plan where --plan-out says so.
+func (w *Run) writePlan() error {
+	if w.Flags.PlanOut == "" {
+		return nil
+	}
+	h := checkpointfile.Header{Version: w.App.Version, CreatedAt: w.App.Now()}
+	if w.Flags.PlanOut == "-" {
+		return cli.Usagef("name a file", "--plan-out writes a file, since stdout has the rows")
+	}
+	if err := checkpointfile.WritePlan(w.App.Path(w.Flags.PlanOut), h, w.Built.Plan); err != nil {
+		return err
+	}
+	w.App.Streams.Note("plan %s is in %s: %s", w.Built.Plan.ID(), w.Flags.PlanOut, w.App.Again("apply", w.Flags.PlanOut))
+	return nil
+}

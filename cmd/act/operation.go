@@ -1,0 +1,28 @@
+package act
+
+import (
+	"os"
+	"os/user"
+
+	"github.com/koffset/koffset/cmd/cli"
+)
+
+func UserName(a *cli.App) string {
+	for _, v := range []string{"USER", "LOGNAME", "USERNAME"} {
+		if u := a.Env(v); u != "" {
+			return u
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+func HostName() string {
+	h, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return h
+}

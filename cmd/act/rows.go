@@ -1,0 +1,357 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+// autoImpact is how many changed rows get their impact without being asked for: two records are read for each.
+const autoImpact = 200
+
+// impactTimeout bounds what is only a courtesy.
+const impactTimeout = 5 * time.Second
+
+func (w *Run) readImpact(ctx context.Context, sum reset.Summary) {
+	want := w.Flags.impact
+	if !w.Flags.impactSet {
+		want = sum.Changed > 0 && sum.Changed <= autoImpact && w.Flags.Format != render.KafkaCSV && w.Built.Plan.Verb == "reset"
+	}
+	if !want || sum.Refused > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(impactTimeout, w.S.Settings.Timeout))
+	defer cancel()
+	opts, err := w.S.Settings.Options(ctx)
+	if err == nil {
+		w.impacts, err = reset.Impacts(ctx, w.S.Client, opts, w.Built.Plan)
+	}
+	if err != nil && (w.Flags.impact || w.App.Global.Verbose) {
+		w.App.Streams.Note("the impact is not complete: %v", err)
+	}
+}
+
+func (w *Run) columns(executed bool) []render.Column {
+	return []render.Column{
+		{Header: "GROUP", Key: "group"},
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "CURRENT-OFFSET", Key: "from_offset", Right: true},
+		{Header: "NEW-OFFSET", Key: "to_offset", Right: true},
+		{Header: "DELTA", Key: "delta", Right: true},
+		{Header: "HOW", Key: "how"},
+		{Header: "LOG-START-OFFSET", Key: "log_start_offset", Right: true, Wide: true},
+		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true, Wide: true},
+		{Header: "CURRENT-EPOCH", Key: "from_leader_epoch", Right: true, Wide: true},
+		{Header: "NEW-EPOCH", Key: "to_leader_epoch", Right: true, Wide: true},
+		{Header: "CURRENT-METADATA", Key: "from_metadata", Wide: true},
+		{Header: "NEW-METADATA", Key: "to_metadata", Wide: true},
+		{Header: "CURRENT-TIME", Key: "from_timestamp", HideEmpty: true, Wide: true},
+		{Header: "NEW-TIME", Key: "to_timestamp", HideEmpty: true},
+		{Header: "BYTES-AGAIN", Key: "reread_bytes", Right: true, HideEmpty: true, Wide: true},
+		{Header: "EXPIRES", Key: "expires_at", HideEmpty: true, Wide: true},
+		{Header: "PROOF", Key: "proof", HideEmpty: true},
+		{Header: "DETAIL", Key: "detail", HideEmpty: true},
+		{Header: "RESULT", Key: "result", NoTable: !executed},
+		{Header: "ERROR", Key: "error", HideEmpty: true, NoTable: !executed},
+	}
+}
+
+// print shows the plan, or with a result what became of it. In a table a result shows the rows that went wrong alone: the
+// plan stands above them already.
+func (w *Run) print(res *reset.Result, incomplete bool) error {
+	if w.Flags.Format == render.KafkaCSV {
+		return w.kafkaCSV(res)
+	}
+	doc := render.NewWriter(w.App.Streams, w.Flags.Format, w.meta(res))
+	sheet := render.Sheet{Name: "changes", Row: "change", Columns: w.columns(res != nil)}
+	if res != nil && w.Flags.Format.IsTable() {
+		sheet.Title = "Not as planned:"
+	}
+	if res == nil {
+		doc.Begin(sheet)
+		for _, c := range w.Built.Plan.Changes {
+			doc.Row(w.cells(reset.Row{Change: c, Outcome: planned(c)})...)
+		}
+		return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(nil)})
+	}
+	doc.Begin(sheet)
+	for _, r := range res.Rows {
+		if w.Flags.Format.IsTable() && good(r.Outcome) {
+			continue
+		}
+		doc.Row(w.cells(r)...)
+	}
+	return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(res)})
+}
+
+func good(o reset.Outcome) bool {
+	return o == reset.OutcomeChanged || o == reset.OutcomeUnchanged || o == reset.OutcomeLeft
+}
+
+func planned(c reset.Change) reset.Outcome {
+	switch c.Action {
+	case checkpointfile.ActionNone:
+		return reset.OutcomeUnchanged
+	case checkpointfile.ActionLeave:
+		return reset.OutcomeLeft
+	case checkpointfile.ActionRefuse:
+		return reset.OutcomeRefused
+	}
+	return reset.OutcomePlanned
+}
+
+func (w *Run) meta(res *reset.Result) render.Meta {
+	p := w.Built.Plan
+	profile := render.Text(w.S.Settings.Profile)
+	undo := render.None()
+	if res != nil {
+		undo = render.Text(res.UndoID)
+	}
+	return w.S.Meta(p.Verb, render.F("profile", profile), render.F("brokers", render.Strings(w.S.Settings.Brokers)),
+		render.F("plan_id", render.String(p.ID())), render.F("plan_digest", render.String(p.Digest)), render.F("undo_id", undo),
+		render.F("undoes", render.Text(p.Undoes)), render.F("isolation", render.String(p.Isolation.String())), render.F("executed", render.Bool(res != nil)))
+}
+
+// end is the end of the document: the sums, and the groups that were left out.
+func (w *Run) end(res *reset.Result) []render.Field {
+	sum := reset.Summarize(w.Built.Plan)
+	changed, unchanged, refused := sum.Changed, sum.Unchanged, sum.Refused
+	failed := w.Built.Failed
+	if res != nil {
+		changed, unchanged = res.Count(reset.OutcomeChanged), res.Count(reset.OutcomeUnchanged)
+		refused = res.Count(reset.OutcomeRefused, reset.OutcomeFailed)
+		failed = append(append([]*reset.GroupError{}, failed...), res.Failed...)
+	}
+	var groups []render.Cell
+	for _, g := range failed {
+		groups = append(groups, render.Object(render.F("group", render.String(g.Group)), render.F("error", render.String(groupText(g.Err)))))
+	}
+	return []render.Field{
+		render.F("summary", render.Object(
+			render.F("changed", render.Int(int64(changed))), render.F("unchanged", render.Int(int64(unchanged))),
+			render.F("refused", render.Int(int64(refused))), render.F("left", render.Int(int64(sum.Left))),
+			render.F("rereads", render.Int(sum.Rereads)), render.F("skips", render.Int(sum.Skips)))),
+		render.F("failed_groups", render.List(groups...)),
+	}
+}
+
+func (w *Run) cells(r reset.Row) []render.Cell {
+	n := render.None()
+	from, to, delta := n, n, n
+	fromEpoch, toEpoch, fromMeta, toMeta := n, n, n, n
+	if r.From != nil {
+		from, fromEpoch, fromMeta = render.Int(r.From.Offset), epochCell(r.From.LeaderEpoch), render.String(r.From.Metadata)
+	}
+	if r.To != nil {
+		to, toEpoch, toMeta = render.Int(r.To.Offset), epochCell(r.To.LeaderEpoch), render.String(r.To.Metadata)
+		if r.From != nil && r.From.Offset >= 0 {
+			delta = render.Int(r.To.Offset - r.From.Offset)
+		}
+	}
+	how := render.String(string(r.How))
+	detail := r.Detail
+	switch {
+	case r.Action == checkpointfile.ActionRefuse:
+		how, detail = how.Styled(render.Bad), r.Error
+	case r.Action == checkpointfile.ActionLeave, r.Asked != nil, r.How.None():
+		how = how.Styled(render.Warn)
+	}
+	result := render.String(string(r.Outcome))
+	if !good(r.Outcome) && r.Outcome != reset.OutcomePlanned {
+		result = result.Styled(render.Bad)
+	}
+	failure := n
+	switch {
+	case r.Err != nil:
+		failure = render.String(rowText(r))
+	case r.Action == checkpointfile.ActionRefuse:
+		failure = render.String(r.Error)
+	}
+	i := w.impacts[r.Key()]
+	return []render.Cell{render.String(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), from, to, delta, how,
+		render.IntPtr(r.LogStart), render.IntPtr(r.LogEnd), fromEpoch, toEpoch, fromMeta, toMeta,
+		render.Time(i.FromTime), render.Time(i.ToTime), render.IntPtr(i.Bytes), render.Time(i.Expires),
+		render.Text(r.Proof), render.Text(detail), result, failure}
+}
+
+// rowText leaves out what the row's own columns say.
+func rowText(r reset.Row) string { return groupText(r.Err) }
+
+func epochCell(e offset.LeaderEpoch) render.Cell {
+	if n, ok := e.Get(); ok {
+		return render.Int32(n)
+	}
+	return render.None()
+}
+
+// kafkaCSV writes the plan as Kafka's own tool exports it, or with a result what is stored now: three columns for one
+// group, four for several.
+func (w *Run) kafkaCSV(res *reset.Result) error {
+	changes := w.Built.Plan.Changes
+	if res != nil {
+		changes = nil
+		for _, r := range res.Rows {
+			if good(r.Outcome) {
+				changes = append(changes, r.Change)
+			}
+		}
+	}
+	var rows []checkpointfile.CSVRow
+	for _, c := range changes {
+		if c.To != nil {
+			rows = append(rows, checkpointfile.CSVRow{Group: c.Group, Partition: c.Partition, Offset: c.To.Offset})
+		}
+	}
+	return checkpointfile.WriteKafkaCSV(w.App.Streams.Out, rows, w.Wide)
+}
+
+// head says what is about to be shown: which plan, on which cluster, and what in words.
+func (w *Run) head(sum reset.Summary) {
+	p := w.Built.Plan
+	where := "cluster " + w.S.Cluster.ID
+	if w.S.Settings.Profile != "" {
+		where += ", profile " + w.S.Settings.Profile
+	}
+	where += ", " + strings.Join(w.S.Settings.Brokers, ",")
+	w.App.Streams.Note("plan %s on %s: %s", p.ID(), where, w.summary(sum))
+	w.notes()
+}
+
+// notes says what is to be known about the groups; of many with the same note one is named.
+func (w *Run) notes() {
+	count := map[reset.NoteKind]int{}
+	for _, n := range w.Built.Notes {
+		count[n.Kind]++
+	}
+	said := map[reset.NoteKind]bool{}
+	for _, n := range w.Built.Notes {
+		who := "group " + n.Group
+		if more := count[n.Kind] - 1; more > 2 && !w.App.Global.Verbose {
+			if said[n.Kind] {
+				continue
+			}
+			said[n.Kind] = true
+			who += fmt.Sprintf(" (and %d more like it)", more)
+		}
+		switch n.Kind {
+		case reset.NoteActive:
+			if !w.Flags.Execute {
+				w.App.Streams.Warn("%s: %s", who, n.Text)
+			}
+		case reset.NotePastStable, reset.NoteStreams, reset.NoteGone:
+			w.App.Streams.Warn("%s: %s", who, n.Text)
+		default:
+			w.App.Streams.Note("%s: %s", who, n.Text)
+		}
+	}
+}
+
+// summary says a plan in one sentence.
+func (w *Run) summary(s reset.Summary) string {
+	groups := len(w.Built.Plan.Groups)
+	one := render.Plural(groups, "group")
+	if groups == 1 {
+		one = "group " + w.Built.Plan.Groups[0].Name
+		if w.Built.Plan.Groups[0].Create {
+			one = "the new " + one
+		}
+	}
+	var out string
+	verb := "changes"
+	if s.Changed != 1 {
+		verb = "change"
+	}
+	switch {
+	case w.removes():
+		out = fmt.Sprintf("%s is deleted with %s", one, render.Plural(s.Deleted, "commit"))
+		if groups != 1 {
+			out = fmt.Sprintf("%s are deleted with %s", one, render.Plural(s.Deleted, "commit"))
+		}
+	case s.Changed == 0:
+		out = fmt.Sprintf("no partition of %s changes", one)
+	case s.Deleted == s.Changed:
+		out = fmt.Sprintf("%s of %s are deleted", render.Plural(s.Deleted, "commit"), one)
+		if s.Deleted == 1 {
+			out = fmt.Sprintf("1 commit of %s is deleted", one)
+		}
+	default:
+		out = fmt.Sprintf("%s of %s %s: %s", render.Plural(s.Changed, "partition"), one, verb, effect(s))
+		if s.Deleted > 0 {
+			out += fmt.Sprintf("; %s deleted", render.Plural(s.Deleted, "commit"))
+		}
+	}
+	if n := s.Unknown - s.Deleted; n > 0 {
+		out += fmt.Sprintf("; %s had no commit to count from", render.Plural(n, "partition"))
+	}
+	for _, rest := range []struct {
+		n    int
+		text string
+	}{{s.Unchanged, "there already"}, {s.Left, "left alone"}, {s.Refused, "refused"}} {
+		if rest.n > 0 {
+			out += fmt.Sprintf("; %s %s", render.Count(rest.n), rest.text)
+		}
+	}
+	return out
+}
+
+// effect says what a reader of the group will notice.
+func effect(s reset.Summary) string {
+	var parts []string
+	for _, e := range []struct {
+		n    int64
+		what string
+	}{{s.Rereads, "read again"}, {s.Skips, "skipped"}} {
+		switch {
+		case e.n == 1:
+			parts = append(parts, "at most 1 record is "+e.what)
+		case e.n > 1:
+			parts = append(parts, fmt.Sprintf("at most %s records are %s", render.Count(e.n), e.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "no record is read again or skipped"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// said sums up what was executed, and how to go back.
+func (w *Run) said(res *reset.Result) {
+	if res.JournalErr != nil {
+		w.App.Streams.Warn("%v: the before-image is safe, the outcomes are not in it", res.JournalErr)
+	}
+	if res.SettleErr != nil {
+		w.App.Streams.Warn("the watch was cut short: %v", res.SettleErr)
+	}
+	changed := res.Count(reset.OutcomeChanged)
+	line := fmt.Sprintf("%s changed and read back", render.Plural(changed, "partition"))
+	if w.removes() {
+		line = "deleted: " + strings.Join(w.groupNames(), ", ")
+	}
+	for _, o := range []reset.Outcome{reset.OutcomeRefused, reset.OutcomeFailed, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten, reset.OutcomeUnknown} {
+		if n := res.Count(o); n > 0 {
+			line += fmt.Sprintf("; %s %s", render.Count(n), o)
+		}
+	}
+	if n := res.Count(reset.OutcomeUnchanged); n > 0 {
+		line += fmt.Sprintf("; %s there already", render.Count(n))
+	}
+	w.App.Streams.Note("%s", line)
+	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {
+		w.App.Streams.Note("to go back: %s", w.App.Again("undo", res.UndoID, "--execute"))
+	}
+}
+
+func (w *Run) groupNames() []string {
+	var out []string
+	for _, g := range w.Built.Plan.Groups {
+		out = append(out, g.Name)
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/migrate/store"
+	"github.com/koffset/koffset/offset"
+)
+
+type exportOptions struct {
+	app     *cli.App
+	groups  cli.GroupFlags
+	topics  cli.TopicFlags
+	snap    cli.SnapshotFlags
+	out     string
+	from    string
+	toStore string
+	noPrint bool
+	expect  []string
+	idle    bool
+
+	scope cli.TopicScope
+	tally exportTally
+}
+
+// exportTally counts what went out, and keeps what is said about it.
+type exportTally struct {
+	groups, rows, printed, none, gone, failed int
+	live                                      []string
+}
+
+func newMigrateExport(a *cli.App) *cobra.Command {
+	o := &exportOptions{app: a}
+	c := &cobra.Command{
+		Use:   "export GROUP…",
+		Short: "Write where groups stand, and what is there, into one file",
+		Long: `Writes offsets, epochs, metadata, log bounds, topic ids, and a fingerprint (time, key and value hash) of the records
+around each position, one JSON value a line. koffset migrate import finds the same records on another cluster by it.
+
+A partition without a commit is null, never the log end. What could not be read is in the file as such, and the exit
+status is 4. Brokers leave out commits on topics that may not be described, without a word: --expect-topics makes a topic
+that does not appear an error.
+
+--from checkpoint:DIR exports the positions of a Flink checkpoint or savepoint, or of a koffset checkpoint, under the name
+of --group; --from store:URL those of a store. --to-store URL also saves the offsets in a file, a database or Redis.` + cli.ExitStatus(
+			"  3  refused: a group has members and --require-idle was given; nothing was exported",
+			"  4  partly known: the file says what could not be read",
+			"  5  no such group, or an expected topic is not visible"),
+		Example: `  koffset migrate export billing --out billing.jsonl
+  koffset migrate export --all-groups --out all.jsonl
+  koffset migrate export --group-match 'prod-.*' --topic-exclude '.*-internal' > prod.jsonl
+  koffset migrate export billing --expect-topics orders,payments --require-idle --out billing.jsonl
+  koffset migrate export --from checkpoint:/flink/savepoint-3a23c5 --group orders-job --out job.jsonl
+  koffset migrate export billing --to-store 'sqlite:offsets.db?create=true'`,
+		ValidArgsFunction: a.Completer().Groups(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.parse(cmd, args); err != nil {
+				return err
+			}
+			s, err := a.Connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return o.run(cmd.Context(), s, args)
+		},
+	}
+	f := c.Flags()
+	o.groups.Add(f)
+	o.topics.Add(f)
+	o.snap.Add(f)
+	o.snap.AddInFlight(f)
+	f.StringVar(&o.out, "out", "", "write the export to a `FILE` instead of standard output")
+	f.StringVar(&o.from, "from", "", "export positions from `checkpoint:DIR` or store:URL instead of a group's commits")
+	_ = c.RegisterFlagCompletionFunc("from", a.Completer().Snapshots())
+	f.StringVar(&o.toStore, "to-store", "", "save the offsets in the store at `URL`: file:PATH, sqlite:PATH, postgres://…, mysql://…, redis://…")
+	f.BoolVar(&o.noPrint, "no-fingerprint", false, "read no records: faster, and import can prove nothing on another cluster")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "fail where one of these `TOPICS` has no visible commit")
+	f.BoolVar(&o.idle, "require-idle", false, "refuse groups that have members")
+	return c
+}
+
+func (o *exportOptions) parse(c *cobra.Command, args []string) error {
+	var err error
+	if o.scope, err = o.topics.Resolve(c); err != nil {
+		return err
+	}
+	for _, spec := range o.scope.Specs {
+		if len(spec.Partitions) > 0 {
+			return cli.Usagef("name the topic alone", "an export holds whole topics, --topic %s names partitions", spec)
+		}
+	}
+	if o.out != "" && o.out == "-" {
+		o.out = ""
+	}
+	if o.from != "" {
+		if !strings.HasPrefix(o.from, "checkpoint:") && !strings.HasPrefix(o.from, "store:") {
+			return cli.Usagef("use checkpoint:DIR or store:URL", "--from %s cannot be exported", store.Mask(o.from))
+		}
+		if strings.HasPrefix(o.from, "checkpoint:") && (len(args)+len(o.groups.Names) != 1 || o.groups.All || len(o.groups.Match) > 0) {
+			return cli.Usagef("add --group NAME: the group that the offsets are for", "a checkpoint has no group of its own")
+		}
+	}
+	if o.toStore != "" {
+		if _, err := store.Parse(o.toStore); err != nil {
+			return cli.AsUsage(err)
+		}
+	}
+	return nil
+}
+
+func (o *exportOptions) run(ctx context.Context, s *cli.Session, args []string) (err error) {
+	w, commit, err := o.writer()
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		defer func() { err = errors.Join(err, commit(err == nil || partly(err))) }()
+	}
+	sink := &exportSink{o: o, w: w, s: s}
+	if o.toStore != "" {
+		if sink.store, _, err = o.app.OpenStore(ctx, o.toStore); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sink.store.Close()) }()
+	}
+	incomplete, err := o.read(ctx, s, args, sink)
+	if err != nil {
+		return migrateFault(cli.Cause(ctx, err))
+	}
+	if err := sink.finish(ctx, incomplete); err != nil {
+		return err
+	}
+	o.say(s)
+	if incomplete {
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}
+
+// read reads the groups, or what --from names.
+func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string, sink *exportSink) (incomplete bool, err error) {
+	opts := migrate.ExportOptions{Fingerprints: !o.noPrint, CreatedAt: o.app.Now(), Version: o.app.Version, RequireIdle: o.idle, Expect: o.expect, Phase: s.Phase}
+	if o.scope.Any() {
+		opts.Topics = o.scope.Matcher
+	}
+	pctx, cancel := s.Phase(ctx, "read the groups")
+	defer cancel()
+	var positions cli.ForeignOffsets
+	name := ""
+	switch {
+	case strings.HasPrefix(o.from, "checkpoint:"):
+		name = slices.Concat(args, o.groups.Names)[0]
+		found, err := o.app.PositionsOf(strings.TrimPrefix(o.from, "checkpoint:"), &o.snap)
+		if err != nil {
+			return false, err
+		}
+		positions = cli.ForeignOffsets{name: found}
+	case o.from != "":
+		names, _, err := o.groups.Resolve(args)
+		if err != nil {
+			return false, err
+		}
+		if positions, err = o.app.ForeignStore(pctx, strings.TrimPrefix(o.from, "store:"), s.Cluster.ID, names); err != nil {
+			return false, err
+		}
+		if one, ok := positions[""]; ok { // the URL names the group
+			l, _ := store.Parse(strings.TrimPrefix(o.from, "store:"))
+			positions = cli.ForeignOffsets{l.Group: one}
+		}
+	default:
+		if opts.Groups, err = chosenGroups(pctx, s, &o.groups, args); err != nil {
+			return false, err
+		}
+		cancel()
+		sink.progress = o.app.Streams.Progress("exporting groups")
+		sink.progress.Set(0, int64(len(opts.Groups)))
+		defer sink.progress.Stop()
+		return migrate.ReadGroups(ctx, s.Client, opts, sink.sink())
+	}
+	for _, group := range slices.Sorted(maps.Keys(positions)) {
+		bad, err := migrate.ReadPositions(pctx, s.Client, opts, group, store.Mask(o.from), positions[group], sink.sink())
+		if err != nil {
+			return incomplete, cli.Cause(pctx, err)
+		}
+		incomplete = incomplete || bad
+	}
+	return incomplete, nil
+}
+
+// writer is where the export goes; nil with --to-store alone. commit makes a file appear, or removes what was written.
+func (o *exportOptions) writer() (w io.Writer, commit func(keep bool) error, err error) {
+	switch {
+	case o.out != "":
+		return o.file()
+	case o.toStore != "":
+		return nil, nil, nil
+	}
+	return o.app.Streams.Out, nil, nil
+}
+
+// file writes beside the file's place and renames at the end, so that a file is whole or not there. Its mode is 0600:
+// metadata is the applications' own data.
+func (o *exportOptions) file() (io.Writer, func(bool) error, error) {
+	path := o.app.Path(o.out)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return nil, nil, cli.Usagef("", "--out: %w", err)
+	}
+	return f, func(keep bool) error {
+		if !keep {
+			return errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		err := errors.Join(f.Sync(), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), path)
+		}
+		if err == nil {
+			err = checkpointfile.SyncDir(filepath.Dir(path))
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", o.out, err)
+		}
+		return nil
+	}, nil
+}
+
+// exportSink writes what is read as it comes.
+type exportSink struct {
+	o      *exportOptions
+	w      io.Writer
+	s      *cli.Session
+	file   *migrate.Writer
+	store  store.Store
+	writes []store.Write
+	// progress is nil where one group is exported.
+	progress *render.Progress
+}
+
+func (x *exportSink) sink() migrate.Sink {
+	return migrate.Sink{
+		Begin: func(h migrate.Header) (err error) {
+			if x.w != nil && x.file == nil { // positions of several groups begin once
+				x.file, err = migrate.NewWriter(x.w, h)
+			}
+			return err
+		},
+		Group: x.group,
+	}
+}
+
+func (x *exportSink) group(g migrate.Group) error {
+	t := &x.o.tally
+	t.groups++
+	if x.progress != nil {
+		x.progress.Add(1)
+	}
+	if g.Live {
+		t.live = append(t.live, g.Name)
+	}
+	if g.Error != "" {
+		t.failed++
+		x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s", g.Name, g.Error), ExitCode: cli.ExitPartial})
+	}
+	at := map[offset.Partition]offset.Committed{}
+	for _, r := range g.Rows {
+		t.rows++
+		switch {
+		case r.Error != "":
+			if t.failed++; t.failed <= 5 {
+				x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s: %s", g.Name, r.Partition, r.Error), ExitCode: cli.ExitPartial})
+			}
+		case r.Gone:
+			t.gone++
+		case r.Committed == nil && r.Marker == "":
+			t.none++
+		}
+		if r.Around != nil {
+			t.printed++
+		}
+		if r.Committed != nil && !r.Gone {
+			at[r.Partition] = *r.Committed
+		}
+	}
+	if x.store != nil && len(at) > 0 {
+		x.writes = append(x.writes, store.Write{Group: g.Name, ClusterID: x.s.Cluster.ID, At: x.o.app.Now(), Positions: storePositions(at)})
+	}
+	if x.file == nil {
+		return nil
+	}
+	return x.file.Group(g)
+}
+
+func (x *exportSink) finish(ctx context.Context, incomplete bool) error {
+	if x.file != nil {
+		if err := x.file.Close(incomplete); err != nil {
+			return err
+		}
+	}
+	if x.store == nil {
+		return nil
+	}
+	ctx, cancel := x.s.Phase(ctx, "save to the store")
+	defer cancel()
+	for i, w := range x.writes {
+		if err := saveTo(ctx, x.store, w); err != nil {
+			if i > 0 {
+				return &cli.Fault{Code: cli.ExitPartial, Err: fmt.Errorf("%d of %d groups were saved: %w", i, len(x.writes), cli.Cause(ctx, err))}
+			}
+			return cli.Cause(ctx, err)
+		}
+	}
+	return nil
+}
+
+// say sums up on stderr what is in the file.
+func (o *exportOptions) say(s *cli.Session) {
+	t := o.tally
+	line := fmt.Sprintf("%s, %s from cluster %s", render.Plural(t.groups, "group"), render.Plural(t.rows, "partition"), s.Cluster.ID)
+	if !o.noPrint {
+		line += fmt.Sprintf("; %s with fingerprints", render.Count(t.printed))
+	}
+	if t.none > 0 {
+		line += fmt.Sprintf("; %s without a commit", render.Count(t.none))
+	}
+	if t.gone > 0 {
+		line += fmt.Sprintf("; %s left over from topics that are gone", render.Count(t.gone))
+	}
+	if t.failed > 5 {
+		line += fmt.Sprintf("; %s could not be read", render.Count(t.failed))
+	}
+	o.app.Streams.Note("%s", line)
+	if o.toStore != "" {
+		o.app.Streams.Note("saved in %s", store.Mask(o.toStore))
+	}
+	if n := len(t.live); n > 0 {
+		shown := strings.Join(t.live[:min(3, n)], ", ")
+		if n > 3 {
+			shown += fmt.Sprintf(" and %d more", n-3)
+		}
+		o.app.Streams.Warn("members are reading (%s): their commits move on, so export again when they have stopped", shown)
+	}
+	if o.from == "" && len(o.expect) == 0 {
+		o.app.Streams.Note("only topics that this user may describe are in it; --expect-topics checks that")
+	}
+}

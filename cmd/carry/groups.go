@@ -1,0 +1,81 @@
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
+)
+
+// chosenGroups are the groups of a cluster that arguments and flags name; every name must be in the list.
+func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []string) ([]inspect.Group, error) {
+	names, m, err := g.Resolve(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 && len(g.Match) == 0 && !g.All {
+		return nil, cli.Usagef("name groups, or use --group-match REGEX or --all-groups", "which groups? none was given")
+	}
+	listed, missing, err := inspect.ListGroups(ctx, s.Client)
+	if err != nil {
+		return nil, cli.Cause(ctx, err)
+	}
+	if len(missing) > 0 && (g.All || len(g.Match) > 0) {
+		return nil, fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...))
+	}
+	var out []inspect.Group
+	have := map[string]bool{}
+	var known []string
+	for _, x := range listed {
+		known = append(known, x.Name)
+		have[x.Name] = true
+		named := slices.Contains(names, x.Name)
+		if x.Type == inspect.TypeShare && !named {
+			continue // it has no commits; by name it is an error of its own
+		}
+		if m.Match(x.Name) {
+			out = append(out, x)
+		}
+	}
+	for _, n := range names {
+		if !have[n] {
+			hint := "koffset inspect lists the groups"
+			if near := offset.Near(n, known); len(near) > 0 {
+				hint = "did you mean " + strings.Join(near, ", ") + "?"
+			}
+			return nil, cli.Faultf(cli.ExitNotFound, hint, "group %q does not exist", n)
+		}
+	}
+	if len(out) == 0 {
+		return nil, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	}
+	return out, nil
+}
+
+// migrateFault gives errors of package migrate their exit status and next step.
+func migrateFault(err error) error {
+	var live *migrate.LiveError
+	var hidden *migrate.HiddenError
+	var conflict *migrate.ConflictError
+	switch {
+	case errors.As(err, &live):
+		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "stop them, or leave out --require-idle; nothing was exported"}
+	case errors.As(err, &hidden):
+		return &cli.Fault{Code: cli.ExitNotFound, Err: err, Hint: "the user needs DESCRIBE on the topic to see commits on it; nothing was exported"}
+	case errors.As(err, &conflict):
+		return &cli.Fault{Code: cli.ExitUsage, Err: err, Hint: "change --map or --map-group"}
+	}
+	return err
+}
+
+// partly says that an error is only an exit status: the file is whole.
+func partly(err error) bool {
+	var f *cli.Fault
+	return errors.As(err, &f) && f.Quiet
+}

@@ -1,0 +1,245 @@
+package carry
+
+// migrate sync: the same import again and again, in one direction, for groups that are idle on the target.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/cmd/act"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+type syncOptions struct {
+	verifyOptions
+	write    act.Flags
+	strategy strategyFlags
+	interval string
+	rounds   int
+	listen   string
+
+	query migrate.Query
+	every time.Duration
+	seen  map[checkpointfile.Key]int64 // the source offset that a target row was last set from
+	stats syncStats
+}
+
+func newMigrateSync(a *cli.App) *cobra.Command {
+	o := &syncOptions{verifyOptions: verifyOptions{app: a}, seen: map[checkpointfile.Key]int64{}}
+	c := &cobra.Command{
+		Use:   "sync GROUP…",
+		Short: "Keep groups on another cluster where they are here, until they move over",
+		Long: `Exports from the source and imports on the target, every --interval, until it is stopped. A target group is only moved
+forward, and only while it has no members: the first one that joins there takes over. Rows that no strategy resolves yet are
+tried again in the next round. Each round that changes something is in the undo journal. A run that is stopped and started
+again goes on from what the target has stored.
+
+The ordinary connection flags name the target, --source-profile or --source-bootstrap-server the source. Without --execute one
+round is shown and nothing is changed.` + cli.ExitStatus(
+			"  3  refused by a guard rail; nothing was changed",
+			"  4  the last round was partly done or partly known",
+			"  5  no such group at the source"),
+		Example: `  koffset --profile new migrate sync --all-groups --source-profile old
+  koffset --profile new migrate sync --all-groups --source-profile old --execute --interval 30s
+  koffset --profile new migrate sync billing --source-profile old --execute --rounds 1
+  koffset --profile new migrate sync --group-match 'prod-.*' --source-profile old --execute --listen 127.0.0.1:9309`,
+		ValidArgsFunction: sourceCompleter(a, &o.source).Groups(),
+		RunE:              across(a, &o.source, &o.target, o.parse, o.run),
+	}
+	f := c.Flags()
+	o.write.Add(c)
+	o.groups.Add(f)
+	o.topics.Add(f)
+	o.mapping.add(f)
+	o.source.add(f, "")
+	o.strategy.add(c)
+	addTargetProfile(f, &o.target)
+	f.StringVar(&o.interval, "interval", "60s", "the `DURATION` from one round to the next")
+	f.IntVar(&o.rounds, "rounds", 0, "stop after `N` rounds; 0 goes on until it is stopped")
+	f.StringVar(&o.listen, "listen", "", "serve Prometheus metrics at `HOST:PORT`/metrics")
+	return c
+}
+
+func (o *syncOptions) parse(c *cobra.Command) error {
+	if err := o.write.Parse(c); err != nil {
+		return err
+	}
+	var err error
+	if o.query, err = o.strategy.query(o.app, c); err != nil {
+		return err
+	}
+	if o.places, err = o.mapping.mapping(); err != nil {
+		return err
+	}
+	o.query.Mapping = o.places
+	if o.scope, err = o.topics.Resolve(c); err != nil {
+		return err
+	}
+	if o.every, err = offset.ParseDuration(o.interval); err != nil {
+		return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--interval: %w", err), Hint: cli.HintOf(err)}
+	}
+	if o.every < time.Second {
+		return cli.Usagef("", "--interval %s is shorter than a second", o.interval)
+	}
+	if o.rounds < 0 {
+		return cli.Usagef("", "--rounds %d: a number from 0 on", o.rounds)
+	}
+	return nil
+}
+
+func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args []string) error {
+	if err := twoClusters(source, target, o.places.Topics.Any() || o.places.Groups.Any()); err != nil {
+		return err
+	}
+	if o.listen != "" && o.write.Execute {
+		stop, err := o.serve(o.listen)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	for n := 1; ; n++ {
+		begin := o.app.Now()
+		err := o.round(ctx, source, target, args, n)
+		o.stats.round(o.app.Now(), o.app.Now().Sub(begin), err)
+		last := !o.write.Execute || o.rounds > 0 && n >= o.rounds
+		if last || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			// What failed in one round may work in the next: a broker that is back, a topic that was created, a group that
+			// somebody joined while the plan was made. What was refused as a whole stays refused.
+			if code, _ := cli.Classify(err); !passing(err) && (code == cli.ExitUsage || code == cli.ExitDenied || code == cli.ExitRefused) {
+				return err
+			}
+			if !partly(err) {
+				o.app.Streams.Warn("round %d: %v; the next one is in %s", n, err, o.every)
+			}
+		}
+		if err := cli.Wait(ctx, o.every-o.app.Now().Sub(begin)); err != nil {
+			return err
+		}
+	}
+}
+
+// passing says that a refusal is about some groups at that moment, and not about the whole run.
+func passing(err error) bool {
+	var f *cli.Fault
+	return errors.As(err, &f) && (f.Quiet || f.Moved)
+}
+
+// round is one import.
+func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, args []string, n int) error {
+	x, err := o.export(ctx, source, args)
+	if err != nil {
+		return err
+	}
+	q := o.query
+	q.Header, q.Rows = x.Header, nil
+	for _, g := range x.Groups {
+		q.Rows = append(q.Rows, g.Rows...)
+	}
+	q.Rows = o.changed(q.Rows)
+	pctx, cancel := target.Phase(ctx, "read MirrorMaker's topics")
+	defer cancel()
+	if err := o.strategy.readMM2(pctx, o.app, &q, o.mapping.mm2Source, target, source); err != nil {
+		return cli.Cause(pctx, err)
+	}
+	cancel()
+	res, err := translate(ctx, o.app, target, q)
+	if err != nil {
+		return err
+	}
+	pctx, cancel = target.Phase(ctx, "make the plan")
+	defer cancel()
+	planned, err := migrate.MakePlan(pctx, target.Client, res, migrate.PlanOptions{Verb: "sync", Asked: "from " + x.ClusterID, SkipUnresolved: true, IdleOnly: true})
+	if err != nil {
+		return cli.Cause(pctx, err)
+	}
+	cancel()
+	o.stats.translated(res, len(planned.Skipped))
+	o.sayRound(n, res, planned)
+	if !o.write.Execute {
+		return o.dryRound(ctx, target, planned, x.Incomplete)
+	}
+	return o.apply(ctx, target, res, planned, x.Incomplete)
+}
+
+// changed leaves out rows that were carried already: their source group has not moved since.
+func (o *syncOptions) changed(rows []migrate.Row) []migrate.Row {
+	var out []migrate.Row
+	for _, r := range rows {
+		k := checkpointfile.Key{Group: r.Group, Partition: r.Partition}
+		if was, done := o.seen[k]; done && r.Committed != nil && r.Committed.Offset == was {
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (o *syncOptions) sayRound(n int, res *migrate.Result, p *migrate.Planned) {
+	sum := reset.Summarize(p.Plan)
+	t := res.Count()
+	line := fmt.Sprintf("round %d: %s to move", n, render.Plural(sum.Changed, "partition"))
+	if sum.Unchanged > 0 {
+		line += fmt.Sprintf(", %s there already", render.Count(sum.Unchanged))
+	}
+	if t.Unresolved > 0 {
+		line += fmt.Sprintf(", %s unresolved yet", render.Count(t.Unresolved))
+	}
+	if len(p.Skipped) > 0 {
+		line += fmt.Sprintf(", %s in use on the target", render.Plural(len(p.Skipped), "group"))
+	}
+	o.app.Streams.Note("%s", line)
+}
+
+func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, p *migrate.Planned, incomplete bool) error {
+	if len(p.Plan.Groups) == 0 {
+		o.app.Streams.Note("there is nothing to carry")
+	} else {
+		w := &act.Run{App: o.app, S: target, Flags: &o.write, Built: builtOf(p), Wide: true}
+		if err := w.Do(ctx); err != nil {
+			return err
+		}
+	}
+	if incomplete {
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}
+
+// apply executes a round's plan. The first round asks on a terminal, later ones do not: they do what was agreed to.
+func (o *syncOptions) apply(ctx context.Context, target *cli.Session, res *migrate.Result, p *migrate.Planned, incomplete bool) error {
+	sum := reset.Summarize(p.Plan)
+	if sum.Changed > 0 {
+		w := &act.Run{App: o.app, S: target, Flags: &o.write, Built: builtOf(p), Wide: true}
+		if err := w.Do(ctx); err != nil {
+			return err
+		}
+		o.write.Yes = true
+	}
+	o.stats.moved(sum.Changed)
+	inUse := map[string]bool{}
+	for _, g := range p.Skipped {
+		inUse[g] = true
+	}
+	for _, i := range res.Items {
+		if i.Resolved() && !i.Unstable && !inUse[i.Group] {
+			o.seen[checkpointfile.Key{Group: i.Row.Group, Partition: i.Row.Partition}] = i.Row.Committed.Offset
+		}
+	}
+	if incomplete || res.Count().Unresolved > 0 && o.rounds > 0 {
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}

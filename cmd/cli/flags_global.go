@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/spf13/pflag"
+)
+
+// globalFlags are the flags of every command.
+type globalFlags struct {
+	brokers       []string
+	Profile       string
+	config        string
+	commandConfig string
+	x             []string
+	timeout       string
+	tz            string
+	stateDir      string
+	Color         string
+	Verbose       bool
+}
+
+func (a *App) AddGlobalFlags(f *pflag.FlagSet) {
+	g := &a.Global
+	f.StringSliceVarP(&g.brokers, "bootstrap-server", "b", nil, "brokers to start from, `HOST:PORT,…`")
+	f.StringVar(&g.Profile, "profile", "", "`NAME` of the profile to use")
+	f.StringVar(&g.config, "config", "", "configuration `FILE` (default: $XDG_CONFIG_HOME/koffset/config.yaml)")
+	f.StringVar(&g.commandConfig, "command-config", "", "an ordinary Java client .properties `FILE`")
+	f.StringArrayVarP(&g.x, "set", "X", nil, "one setting, `KEY=VALUE`; repeatable")
+	f.StringVar(&g.timeout, "timeout", "30s", "bound of each phase that talks to Kafka, a `DURATION` such as 30s")
+	f.StringVar(&g.tz, "tz", "UTC", "time `ZONE` of times that name none, such as Europe/Berlin")
+	f.StringVar(&g.stateDir, "state-dir", "", "`DIR` of the undo journal and the audit log (default: $XDG_STATE_HOME/koffset)")
+	f.StringVar(&g.Color, "color", "auto", "auto, always or never")
+	f.BoolVarP(&g.Verbose, "verbose", "v", false, "log brokers, retries and requests to stderr")
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/koffset/koffset/offset"
+)
+
+// GroupFlags choose groups by name and by pattern.
+type GroupFlags struct {
+	Names          []string
+	Match, exclude []string
+	All            bool
+}
+
+func (g *GroupFlags) Add(f *pflag.FlagSet) {
+	f.StringArrayVarP(&g.Names, "group", "g", nil, "a `GROUP`, as the argument; repeatable")
+	f.StringArrayVar(&g.Match, "group-match", nil, "groups whose whole name matches the `REGEX`; repeatable")
+	f.StringArrayVar(&g.exclude, "group-exclude", nil, "leave out groups that match the `REGEX`; repeatable")
+	f.BoolVar(&g.All, "all-groups", false, "every group of the cluster")
+}
+
+// Resolve joins arguments and flags. A literal name always wins over a pattern; an empty name is a usage error.
+func (g *GroupFlags) Resolve(args []string) (names []string, m *offset.Matcher, err error) {
+	names = slices.Concat(args, g.Names)
+	if g.All && len(names) > 0 {
+		return nil, nil, Usagef("leave one of them out", "--all-groups and a group (%s) were both given", names[0])
+	}
+	for _, n := range names {
+		if n == "" {
+			return nil, nil, Usagef("name a group, or use --all-groups", "the group name is empty")
+		}
+	}
+	m, err = offset.NewMatcher("group", names, g.Match, g.exclude)
+	if err != nil {
+		return nil, nil, AsUsage(err)
+	}
+	return names, m, nil
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/koffset/koffset/migrate/store"
+)
+
+// Again is a command to run later, with the flags that lead to the same cluster and the same journal. Without them a line
+// that is copied from the screen would go to another cluster, or find no such undo id. Secrets are masked.
+func (a *App) Again(words ...string) string {
+	g := &a.Global
+	args := append([]string{"koffset"}, words...)
+	if len(g.brokers) > 0 {
+		args = append(args, "-b", strings.Join(g.brokers, ","))
+	}
+	for _, f := range []struct{ flag, value string }{
+		{"--profile", g.Profile}, {"--config", g.config}, {"--command-config", g.commandConfig}, {"--state-dir", g.stateDir},
+	} {
+		if f.value != "" {
+			args = append(args, f.flag, f.value)
+		}
+	}
+	for _, x := range g.x {
+		args = append(args, "-X", maskSetting(x))
+	}
+	return strings.Join(Quoted(args), " ")
+}
+
+// Quoted quotes arguments as a shell needs them.
+func Quoted(args []string) []string {
+	out := make([]string, len(args))
+	for i, s := range args {
+		if s == "" || strings.ContainsAny(s, " '\"$*?[](){}|&;<>\\") {
+			s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+		out[i] = s
+	}
+	return out
+}
+
+// CommandLine is what was typed, for the journal and the audit log, without secrets.
+func (a *App) CommandLine() string {
+	out := []string{"koffset"}
+	setting := false // the argument is the value of a -X before it
+	for _, arg := range a.Args {
+		arg, setting = maskArg(arg, setting)
+		if strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()*?") || arg == "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		out = append(out, arg)
+	}
+	return strings.Join(out, " ")
+}
+
+// maskArg hides the secret in an argument: the value of a setting, and the password of a store's URL. next says that the
+// argument after it is the value of a setting. Letters may stand before the X, as in -vX, and an = behind it.
+func maskArg(arg string, setting bool) (masked string, next bool) {
+	if setting {
+		return maskSetting(arg), false
+	}
+	if after, ok := strings.CutPrefix(arg, "--set"); ok {
+		if value, ok := strings.CutPrefix(after, "="); ok {
+			return "--set=" + maskSetting(value), false
+		}
+		if after == "" {
+			return arg, true
+		}
+	}
+	if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
+		if letters, value, ok := strings.Cut(arg, "X"); ok && !strings.Contains(letters, "=") {
+			if value == "" {
+				return arg, true
+			}
+			eq := ""
+			if rest, ok := strings.CutPrefix(value, "="); ok {
+				eq, value = "=", rest
+			}
+			return letters + "X" + eq + maskSetting(value), false
+		}
+	}
+	// A URL may stand behind words of its own: store:postgres://…, --to=store:…, orders:0=….
+	if at := strings.Index(arg, "://"); at >= 0 {
+		scheme := strings.LastIndexFunc(arg[:at], func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '+'
+		}) + 1
+		return arg[:scheme] + store.Mask(arg[scheme:]), false
+	}
+	return arg, false
+}
+
+// maskSetting hides the value of a setting whose name says that it is secret.
+func maskSetting(setting string) string {
+	key, _, has := strings.Cut(setting, "=")
+	low := strings.ToLower(key)
+	for _, word := range []string{"password", "secret", "token", "jaas", "key"} {
+		if has && strings.Contains(low, word) {
+			return key + "=***"
+		}
+	}
+	return setting
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// Session is a connected client with the settings that led to it.
+type Session struct {
+	App      *App
+	Settings *conn.Settings
+	Client   *kgo.Client
+	Cluster  inspect.Cluster
+}
+
+// Connect loads the settings, connects, and learns which cluster it is. The caller closes the session.
+func (a *App) Connect(ctx context.Context, cmd *cobra.Command, extra ...kgo.Opt) (*Session, error) {
+	s, err := a.Settings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return a.ConnectWith(ctx, s, extra...)
+}
+
+func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Opt) (*Session, error) {
+	if a.Global.Verbose {
+		extra = append(extra, kgo.WithLogger(kgo.BasicLogger(a.Streams.Err, kgo.LogLevelDebug, func() string { return "koffset: " })))
+	}
+	ctx, cancel := a.phase(ctx, s, "connect to "+strings.Join(s.Brokers, ","))
+	defer cancel()
+	cl, err := conn.Connect(ctx, s, extra...)
+	if err != nil {
+		return nil, Cause(ctx, err)
+	}
+	c, err := inspect.ReadCluster(ctx, cl)
+	if err != nil {
+		cl.Close()
+		return nil, Cause(ctx, err)
+	}
+	return &Session{App: a, Settings: s, Client: cl, Cluster: c}, nil
+}
+
+func (s *Session) Close() { s.Client.Close() }
+
+// Phase bounds one stretch of talk with Kafka by --timeout. what names it in the error.
+func (s *Session) Phase(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	return s.App.phase(ctx, s.Settings, what)
+}
+
+func (a *App) phase(ctx context.Context, s *conn.Settings, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.Timeout, &TimedOut{what: what, after: s.Timeout})
+}
+
+// Cause replaces "context deadline exceeded" by what took too long.
+func Cause(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if link := new(conn.Error); errors.As(err, &link) {
+		return err // it says itself what was waited for, and how long
+	}
+	if t, ok := context.Cause(ctx).(*TimedOut); ok {
+		return fmt.Errorf("%w (%w)", t, err)
+	}
+	return err
+}
+
+// Meta is the head of a document about this cluster.
+func (s *Session) Meta(kind string, extra ...render.Field) render.Meta {
+	return render.Meta{Kind: kind, ClusterID: s.Cluster.ID, GeneratedAt: s.App.Now(), Extra: extra}
+}
+
+// Timed is the run of a command whose words name times: they are read by the clock of the settings, so the settings are
+// loaded first, and nothing is connected to before the whole command line is known to be good.
+func (a *App) Timed(parse func(*cobra.Command, []string, offset.Clock) error, run func(context.Context, *Session) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.Settings(cmd)
+		if err != nil {
+			return err
+		}
+		if err := parse(cmd, args, a.Clock(s)); err != nil {
+			return err
+		}
+		sess, err := a.ConnectWith(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		defer sess.Close()
+		return run(cmd.Context(), sess)
+	}
+}
+
+// TimedOut is the cause of a phase that took longer than --timeout.
+type TimedOut struct {
+	what  string
+	after time.Duration
+}
+
+func (t *TimedOut) Error() string { return fmt.Sprintf("%s: no answer within %s", t.what, t.after) }
+
+// Is makes errors.Is(err, context.DeadlineExceeded) true.
+func (t *TimedOut) Is(target error) bool { return target == context.DeadlineExceeded }

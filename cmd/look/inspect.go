@@ -1,0 +1,413 @@
+// Package look has the commands that only read: inspect and resolve.
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/completions"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+type inspectOptions struct {
+	app       *cli.App
+	out       cli.OutputFlag
+	groups    cli.GroupFlags
+	topics    cli.TopicFlags
+	by        string
+	states    []string
+	types     []string
+	isolation string
+	failOn    string
+	expect    []string
+	only      cli.OnlyFlag
+
+	positionFrom string
+	lagTime      bool
+
+	// What parse made of them.
+	format  render.Format
+	names   []string
+	matcher *offset.Matcher
+	scope   cli.TopicScope
+	iso     offset.Isolation
+}
+
+func NewInspect(a *cli.App) *cobra.Command {
+	o := &inspectOptions{app: a}
+	c := &cobra.Command{
+		Use: "inspect [GROUP…]", GroupID: "look",
+		Short: "Committed offsets against the log: lag and health of groups of every kind",
+		Long: `Without a group: one row a group. With groups: one row a partition, with what is committed, where the log
+begins and ends, the lag and a status. With --topic and no group: every group that commits to the topic.
+
+Lag is computed from raw numbers. A commit past the log end has no lag, it is past-log-end; offsets that retention
+removed are not lag, they are counted as expired. A partition without a commit is a row of its own and not in any
+total, since where its reader starts is not decided by the group. Differences of offsets are at most that many records.
+
+Statuses: ok, no-commit, unstable (an open transaction holds a commit), below-log-start, past-log-end,
+invalid-commit, unknown-topic, error.` + cli.ExitStatus(
+			"  4  partly known: a row or a group could not be read, or one of the named groups does not exist",
+			"  5  none of the named groups exists, or nothing matches",
+			"  8  --fail-on unhealthy, and a row is unhealthy"),
+		Example: `  koffset inspect
+  koffset inspect billing -o wide
+  koffset inspect billing --lag-time
+  koffset inspect --topic orders
+  koffset inspect --group-match 'prod-.*' --by topic
+  koffset inspect --all-groups --by partition -o jsonl`,
+		ValidArgsFunction: a.Completer().Groups(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.parse(cmd, args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), cmd)
+		},
+	}
+	f := c.Flags()
+	o.out.Add(c)
+	o.groups.Add(f)
+	o.topics.Add(f)
+	f.StringVar(&o.by, "by", "", "one row a `WORD`: group, topic, partition or member")
+	_ = c.RegisterFlagCompletionFunc("by", completions.Words(byGroup, byTopic, byPartition, byMember))
+	f.StringSliceVar(&o.states, "state", nil, "only groups in these `STATES`, such as Stable,Empty")
+	f.StringSliceVar(&o.types, "type", nil, "only groups of these `TYPES`: classic, consumer, share, streams")
+	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
+	o.only.Add(c)
+	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
+	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
+	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
+	return c
+}
+
+const (
+	byGroup     = "group"
+	byTopic     = "topic"
+	byPartition = "partition"
+	byMember    = "member"
+)
+
+func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
+	var err error
+	if o.format, err = o.out.Format(); err != nil {
+		return err
+	}
+	if o.names, o.matcher, err = o.groups.Resolve(args); err != nil {
+		return err
+	}
+	if o.scope, err = o.topics.Resolve(cmd); err != nil {
+		return err
+	}
+	if o.iso, err = offset.ParseIsolation(o.isolation); err != nil {
+		return err
+	}
+	if o.failOn != "" && o.failOn != "unhealthy" {
+		return cli.Usagef("use --fail-on unhealthy", "--fail-on %q is not one of its values", o.failOn)
+	}
+	if err := o.only.Check(); err != nil {
+		return err
+	}
+	for _, t := range o.types {
+		if !slices.Contains(inspect.GroupTypes(), inspect.GroupType(strings.ToLower(t))) {
+			return cli.Usagef("use classic, consumer, share or streams", "--type %q is not a kind of group", t)
+		}
+	}
+	switch o.by {
+	case "":
+		o.by = byGroup
+		if len(o.names) > 0 || o.scope.Any() {
+			o.by = byPartition
+		}
+	case byGroup, byTopic, byPartition, byMember:
+	default:
+		return cli.Usagef("use group, topic, partition or member", "--by %q is not one of its values", o.by)
+	}
+	if o.lagTime && o.by != byPartition && o.by != byGroup {
+		return cli.Usagef("add --by partition or --by group", "--lag-time is of partitions and groups, and the rows are by %s", o.by)
+	}
+	if o.only != "" && o.by != byPartition {
+		return cli.Usagef("add --by partition", "--only chooses partitions, and the rows are by %s", o.by)
+	}
+	return o.checkPosition()
+}
+
+func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
+	s, err := o.app.Connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, cancel := s.Phase(ctx, "read the groups")
+	defer cancel()
+
+	groups, partial, untyped, err := o.choose(ctx, s)
+	if err != nil {
+		return cli.Cause(ctx, err)
+	}
+	q := inspect.Query{Groups: groups, Isolation: o.iso, Wanted: o.scope.Specs}
+	if o.scope.Any() {
+		q.Topics = o.scope.Matcher
+		q.CommittedOnly = len(o.names) == 0
+	}
+	snap, err := inspect.Read(ctx, s.Client, q)
+	if err != nil {
+		return cli.Cause(ctx, err)
+	}
+	if len(o.names) == 0 {
+		snap.Groups = slices.DeleteFunc(snap.Groups, func(d inspect.Description) bool { return d.Err == nil && !o.wanted(d.Group) })
+	}
+	out := inspection{o: o, s: s, snap: snap, partial: partial, untyped: untyped}
+	if err := out.readPositions(ctx); err != nil {
+		return err
+	}
+	out.readLagTimes(ctx)
+	return out.print(ctx)
+}
+
+// choose finds the groups to read. partial says that some group is not known for sure, untyped that the broker's list
+// tells no types.
+func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []inspect.Group, partial, untyped bool, err error) {
+	listed, missing, err := inspect.ListGroups(ctx, s.Client)
+	if err != nil {
+		return nil, false, false, err
+	}
+	for _, e := range missing {
+		o.app.Streams.Warn("%v: its groups are missing here", e)
+		partial = true
+	}
+	byName := make(map[string]inspect.Group, len(listed))
+	for _, g := range listed {
+		byName[g.Name] = g
+		untyped = untyped || g.Type == ""
+		if o.matcher.Match(g.Name) && o.wanted(g) {
+			groups = append(groups, g)
+		}
+	}
+	for _, n := range o.names {
+		// A named group that is not in the list is asked for all the same: it may be there and not be listed, for want of
+		// a right or because its broker did not answer.
+		if _, ok := byName[n]; !ok {
+			groups = append(groups, inspect.Group{Name: n})
+		}
+	}
+	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.Match) > 0) {
+		return nil, partial, untyped, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	}
+	return groups, partial, untyped, nil
+}
+
+// wanted says that --state and --type let a group through. What the list does not tell (states since Kafka 2.6, types since
+// 3.8) is asked again when the group is described: left out here, a filter would hide groups that match.
+func (o *inspectOptions) wanted(g inspect.Group) bool {
+	fold := func(list []string, v string) bool {
+		return len(list) == 0 || v == "" || slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, v) })
+	}
+	return fold(o.states, g.State) && fold(o.types, string(g.Type))
+}
+
+// inspection prints a snapshot.
+type inspection struct {
+	o       *inspectOptions
+	s       *cli.Session
+	snap    *inspect.Snapshot
+	partial bool
+	untyped bool // the list of groups came without types
+
+	positions map[offset.Partition]int64 // of --position-from; nil without it
+
+	// The exact lags in time, where they were asked for, and when they were read.
+	times      map[inspect.GroupPartition]inspect.TimedLag
+	readAt     time.Time
+	lagTimeErr error
+
+	tally
+}
+
+// tally is what one pass over the rows counts, for the notes and the exit status.
+type tally struct {
+	errors    int // rows and groups that could not be read
+	unhealthy int
+	rows      int
+	firstErr  error
+	allDenied bool
+
+	past, below, invalid, held, unstable int
+	expired                              int64
+}
+
+func (p *inspection) print(ctx context.Context) error {
+	found := p.dropMissing(ctx)
+	if err := p.expectTopics(); err != nil {
+		return err
+	}
+	bad, topicErr := p.checkTopics(ctx)
+	if !found && len(p.snap.Groups) == 0 && !p.o.format.IsJSON() {
+		return cli.Quietly(cli.ExitNotFound) // a header over nothing reads like an empty group
+	}
+	w := render.NewWriter(p.o.app.Streams, p.o.format, p.s.Meta("inspect", render.F("isolation", render.String(p.o.iso.String()))))
+	p.allDenied = true
+	switch {
+	case p.o.by == byGroup:
+		p.groupSheet(w)
+	case p.o.by == byTopic:
+		p.topicSheet(w)
+	case p.o.by == byMember:
+		p.memberSheet(w)
+	default:
+		if p.o.format.IsJSON() {
+			p.groupSheet(w)
+			p.tally = tally{allDenied: true}
+		}
+		p.partitionSheet(w)
+	}
+	if topicErr == nil && p.rows == 0 && len(p.o.topics.Match) > 0 {
+		topicErr = cli.Faultf(cli.ExitNotFound, "", "no group has a commit on a topic that matches")
+	}
+	p.partial = p.partial || p.errors > 0 || !found || topicErr != nil
+	if err := w.Close(render.End{Incomplete: p.partial}); err != nil {
+		return err
+	}
+	for _, f := range bad {
+		if p.rows > 0 {
+			f.ExitCode = cli.ExitPartial
+		}
+		p.o.app.Streams.Fail(f)
+	}
+	p.notes()
+	p.lacksNote(ctx)
+	p.lagTimeNote()
+	switch {
+	case !found && len(p.snap.Groups) == 0:
+		return cli.Quietly(cli.ExitNotFound)
+	case topicErr != nil && p.rows == 0:
+		return topicErr
+	case p.errors > 0 && p.rows == 0 && p.allDenied && p.firstErr != nil:
+		return &cli.Fault{Code: cli.ExitDenied, Err: p.firstErr, Hint: cli.RightsHint(p.firstErr)}
+	case p.partial:
+		return cli.Quietly(cli.ExitPartial)
+	case p.o.failOn != "" && p.unhealthy > 0:
+		return cli.Faultf(cli.ExitCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
+	}
+	return nil
+}
+
+// dropMissing takes groups that do not exist out of the snapshot, names them, and says whether all were found.
+func (p *inspection) dropMissing(ctx context.Context) bool {
+	var known []string
+	for _, d := range p.snap.Groups {
+		if !d.NotFound {
+			known = append(known, d.Name)
+		}
+	}
+	all := true
+	p.snap.Groups = slices.DeleteFunc(p.snap.Groups, func(d inspect.Description) bool {
+		if !d.NotFound || p.snap.Commits(d.Name).Len() > 0 {
+			return false
+		}
+		all = false
+		code := cli.ExitNotFound
+		if len(known) > 0 {
+			code = cli.ExitPartial
+		}
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: nearGroups(ctx, p.s, d.Name)})
+		return true
+	})
+	return all
+}
+
+// expectTopics turns a topic that cannot be seen into an error: a broker hides topics that may not be described from a
+// group's offsets without a word, so a missing row is no proof of a missing commit.
+func (p *inspection) expectTopics() error {
+	for _, name := range p.o.expect {
+		if t, ok := p.snap.Topics[name]; !ok || t.Err != nil {
+			err := errors.New("no group here shows a commit on it")
+			if ok {
+				err = t.Err
+			}
+			p.partial = true
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("expected topic %q is not visible: %w", name, err), ExitCode: cli.ExitPartial})
+		}
+	}
+	return nil
+}
+
+// checkTopics finds the topics of --topic that cannot be shown: a slip in a name would look like a topic that nobody
+// commits to. The error is what they mean where nothing else is shown.
+func (p *inspection) checkTopics(ctx context.Context) (bad []render.Failure, err error) {
+	forbidden := 0
+	for _, w := range p.snap.Query.Wanted {
+		err := p.snap.Topics[w.Topic].Err
+		if err == nil {
+			continue
+		}
+		if cli.Denied(err) {
+			forbidden++
+		}
+		bad = append(bad, topicFailure(ctx, p.s, w.Topic, err))
+	}
+	switch len(bad) {
+	case 0:
+		return nil, nil
+	case forbidden:
+		return bad, cli.Quietly(cli.ExitDenied)
+	}
+	return bad, cli.Quietly(cli.ExitNotFound)
+}
+
+func (t *tally) count(r inspect.Row) {
+	t.rows++
+	if r.Status.Unhealthy() {
+		t.unhealthy++
+	}
+	switch r.Status {
+	case inspect.StatusPastLogEnd:
+		t.past++
+	case inspect.StatusBelowLogStart:
+		t.below++
+		t.expired += r.ExpiredUnread
+	case inspect.StatusInvalidCommit:
+		t.invalid++
+	}
+	if r.HeldBack > 0 && r.Committed != nil {
+		t.held++
+	}
+	if r.Unstable {
+		t.unstable++
+	}
+	if r.Err != nil {
+		t.failed(r.Err)
+		return
+	}
+	t.allDenied = false
+}
+
+func (t *tally) failed(err error) {
+	t.errors++
+	if t.firstErr == nil {
+		t.firstErr = err
+	}
+	t.allDenied = t.allDenied && cli.Denied(err)
+}
+
+func (p *inspection) shows(r inspect.Row) bool {
+	switch p.o.only {
+	case "lagging":
+		return r.Lag != nil && *r.Lag > 0
+	case "out-of-range":
+		return r.Status == inspect.StatusBelowLogStart || r.Status == inspect.StatusPastLogEnd || r.Status == inspect.StatusInvalidCommit
+	case "no-commit":
+		return r.Status == inspect.StatusNoCommit
+	}
+	return true
+}

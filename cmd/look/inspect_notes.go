@@ -1,0 +1,84 @@
+package look
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+)
+
+// notes says on stderr what a table of numbers leaves open. With few groups each gets a line; with many only what is
+// wrong is said, since a screen of notes is read by nobody.
+func (p *inspection) notes() {
+	if p.o.by == byPartition && len(p.snap.Groups) <= 5 {
+		for _, d := range p.snap.Groups {
+			p.o.app.Streams.Note("%s", p.summary(d))
+		}
+	}
+	st := p.o.app.Streams
+	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && loggedIn(p.s) {
+		st.Note("topics that this user may not describe are left out by the broker, without a word: --expect-topics TOPIC,… makes sure")
+	}
+	if p.past > 0 {
+		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", cli.Partitions(p.past, "stands", "stand"))
+	}
+	if p.below > 0 {
+		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer goes on",
+			cli.Partitions(p.below, "stands", "stand"), render.Count(p.expired))
+	}
+	if p.invalid > 0 {
+		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", cli.Partitions(p.invalid, "has", "have"))
+	}
+	if p.unstable > 0 {
+		st.Note("%s a commit in an open transaction: what is shown is the last final one, and a reader of the group waits", cli.Partitions(p.unstable, "has", "have"))
+	}
+	if p.held > 0 {
+		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", cli.Partitions(p.held, "is", "are"), p.o.iso)
+	}
+}
+
+// summary is one line about a group: what it is, how far behind, what is not in the total.
+func (p *inspection) summary(d inspect.Description) string {
+	t := p.snap.Sum(d)
+	var what []string
+	if d.Type != "" {
+		what = append(what, string(d.Type))
+	}
+	if d.State != "" {
+		what = append(what, d.State)
+	}
+	switch len(d.Members) {
+	case 0:
+		what = append(what, "no members")
+	case 1:
+		what = append(what, "1 member")
+	default:
+		what = append(what, fmt.Sprintf("%d members", len(d.Members)))
+	}
+	line := fmt.Sprintf("group %s (%s): ", d.Name, strings.Join(what, ", "))
+	switch {
+	case t.Committed:
+		line += fmt.Sprintf("lag %s", render.Count(t.Lag))
+	default:
+		line += "nothing committed"
+	}
+	if t.Incomplete {
+		line += ", incomplete: rows without a lag are not in it"
+	}
+	if t.Uncommitted > 0 {
+		line += fmt.Sprintf(", %s", cli.Partitions(t.Uncommitted, "uncommitted", "uncommitted"))
+	}
+	switch d.Application {
+	case inspect.AppOffsetsOnly:
+		line += "; it only commits (assign(), Flink, Spark), so a running reader cannot be seen"
+	case inspect.AppConnectSink:
+		line += "; the sink connector " + d.Connector() + " of Kafka Connect"
+	case inspect.AppConnectWorkers:
+		line += "; workers of a Kafka Connect cluster"
+	case inspect.AppStreams:
+		line += "; a Kafka Streams application"
+	}
+	return line
+}

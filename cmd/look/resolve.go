@@ -1,0 +1,303 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+type resolveOptions struct {
+	app       *cli.App
+	out       cli.OutputFlag
+	pos       cli.PositionFlags
+	group     string
+	snap      cli.SnapshotFlags
+	isolation string
+	atOffset  string
+	show      int
+
+	format   render.Format
+	specs    []offset.TopicSpec
+	position offset.Position
+	chosen   bool
+	rules    offset.Rules
+	at       *int64
+	// atAnswers says that an offset outside the log is an answer to --at-offset, and not a row that a policy left out.
+	atAnswers bool
+
+	failures []render.Failure // topics and partitions that cannot be read
+}
+
+func NewResolve(a *cli.App) *cobra.Command {
+	o := &resolveOptions{app: a}
+	c := &cobra.Command{
+		Use: "resolve TOPIC[:PARTITIONS]…", GroupID: "look",
+		Short: "Which offset a time or a word means on each partition",
+		Long: `Without a position: log start, last stable offset and log end of each partition. With one: the offset it means,
+the time of the record there where the broker tells it, and how it was found. It never writes.
+
+What has no answer says so: no-record-after (records, but none at or after the time), empty-partition,
+before-retention (the first record left; earlier ones may have expired). --if-none and --if-expired choose what is
+taken then. The end is read before the time is looked up, so a record that lands in between is found.
+
+--at-offset N asks the other way: the time of the record at N, or of the first one after it. --show N prints the N
+records before and after the offset on each partition.` + cli.ExitStatus(
+			"  3  refused: an offset is outside the log, or a policy says fail",
+			"  4  partly known: a partition could not be read",
+			"  5  no such topic, partition or group"),
+		Example: `  koffset resolve orders
+  koffset resolve orders payments:0,2-5 --to @-2h
+  koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
+  koffset resolve orders:0 --at-offset 1234 --show 3`,
+		ValidArgsFunction: a.Completer().Topics(),
+		RunE:              a.Timed(o.parse, o.run),
+	}
+	f := c.Flags()
+	o.out.Add(c)
+	o.pos.Add(f)
+	o.pos.Completions(c)
+	o.snap.Add(f)
+	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
+	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
+	f.IntVar(&o.show, "show", 0, "print the `N` records before and after the offset")
+	return c
+}
+
+func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.Clock) error {
+	var err error
+	if o.format, err = o.out.Format(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return cli.Usagef("koffset resolve TOPIC --to @-2h", "name a topic")
+	}
+	for _, arg := range args {
+		spec, err := offset.ParseTopicSpec(arg)
+		if err != nil {
+			return err
+		}
+		o.specs = append(o.specs, spec)
+	}
+	if o.position, o.chosen, err = o.pos.Parse(cmd, clock); err != nil {
+		return err
+	}
+	iso, err := offset.ParseIsolation(o.isolation)
+	if err != nil {
+		return err
+	}
+	if o.rules, err = o.pos.Rules(iso); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("at-offset") {
+		if o.chosen {
+			return cli.Usagef("give one of them", "--at-offset and a position were both given")
+		}
+		p, err := offset.ParseOffset(o.atOffset)
+		if err != nil {
+			return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--at-offset: %w", err), Hint: cli.HintOf(err)}
+		}
+		o.at, o.position, o.chosen = &p.N, p, true
+		if o.rules.OutOfRange == offset.OutOfRangeFail && !cmd.Flags().Changed("out-of-range") {
+			// A question about an offset outside the log has an answer: it is outside. It is a row, not a refusal.
+			o.rules.OutOfRange, o.atAnswers = offset.OutOfRangeSkip, true
+		}
+	}
+	if o.show < 0 || cmd.Flags().Changed("show") && o.show == 0 {
+		return cli.Usagef("", "--show %d: a number of records from 1 on", o.show)
+	}
+	if o.show > 0 && !o.chosen {
+		return cli.Usagef("add --to POSITION or --at-offset N", "--show needs to know where")
+	}
+	n := o.position.Needs()
+	// Nothing is moved, so nothing is skipped: that a checkpoint has records in flight is a warning here.
+	o.snap.InFlight = true
+	if n.Committed && !n.Foreign && o.group == "" {
+		return cli.Usagef("add --group GROUP", "%s is a group's commit, and no group was named", o.position)
+	}
+	return nil
+}
+
+func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
+	o.app.EchoInstants(o.position)
+	ctx, cancel := s.Phase(ctx, "read the topics")
+	defer cancel()
+	facts, bad, err := o.gather(ctx, s)
+	if err != nil {
+		return cli.Cause(ctx, err)
+	}
+	rows, failed := o.resolve(facts)
+	if o.at != nil {
+		if err := o.readTimes(ctx, s, rows); err != nil {
+			return cli.Cause(ctx, err)
+		}
+	}
+	var around map[offset.Partition][]*kgo.Record
+	if o.show > 0 {
+		if around, err = o.readAround(ctx, s, rows); err != nil {
+			return cli.Cause(ctx, err)
+		}
+	}
+	var refused []error
+	for _, r := range rows {
+		if r.refusal != nil {
+			refused = append(refused, r.refusal)
+		}
+	}
+	if bad > 0 && len(rows) == 0 && !o.format.IsJSON() {
+		return cli.Quietly(cli.ExitNotFound)
+	}
+	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
+		return err
+	}
+	switch {
+	case bad > 0 && len(rows) == 0:
+		return cli.Quietly(o.nothing())
+	case len(refused) > 0:
+		return o.refusals(refused)
+	case bad > 0 || failed > 0:
+		return cli.Quietly(cli.ExitPartial)
+	}
+	return nil
+}
+
+// nothing is the exit status where no partition could be read: not found, unless every topic is there and forbidden.
+func (o *resolveOptions) nothing() int {
+	for _, f := range o.failures {
+		if f.ExitCode != cli.ExitDenied {
+			return cli.ExitNotFound
+		}
+	}
+	return cli.ExitDenied
+}
+
+// refusals names the first few refusals; a topic of a thousand partitions would bury the reason otherwise.
+func (o *resolveOptions) refusals(errs []error) error {
+	shown := errs[:min(5, len(errs))]
+	if n := len(errs) - len(shown); n > 0 {
+		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
+	}
+	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(shown...), Hint: cli.HintOf(errs[0])}
+}
+
+// gather reads the facts. bad counts topics and partitions that do not exist; they are named on stderr.
+func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.Facts, int, error) {
+	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation}
+	if o.group != "" {
+		c, err := o.commitsOf(ctx, s, o.group)
+		if err != nil {
+			return nil, 0, err
+		}
+		q.Commits = &c
+	}
+	all, err := s.LoadForeign(ctx, o.position, &o.snap)
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.Foreign, err = o.foreignOf(all); err != nil {
+		return nil, 0, err
+	}
+	var names []string
+	for _, sp := range o.specs {
+		names = append(names, sp.Topic)
+	}
+	if q.Topics, err = inspect.ReadTopics(ctx, s.Client, names); err != nil {
+		return nil, 0, err
+	}
+	bad := 0
+	seen := map[offset.Partition]bool{}
+	for _, sp := range o.specs {
+		t := q.Topics[sp.Topic]
+		if t.Err != nil {
+			bad++
+			o.failures = append(o.failures, topicFailure(ctx, s, sp.Topic, t.Err))
+			continue
+		}
+		ns := sp.Partitions
+		if len(ns) == 0 {
+			ns = o.ofTopic(t)
+		}
+		for _, n := range ns {
+			p := offset.Partition{Topic: sp.Topic, Partition: n}
+			if !t.Has(n) {
+				bad++
+				o.failures = append(o.failures, render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), ExitCode: cli.ExitNotFound})
+				continue
+			}
+			if !seen[p] {
+				seen[p] = true
+				q.Parts = append(q.Parts, p)
+			}
+		}
+	}
+	for _, f := range o.failures {
+		if len(q.Parts) > 0 {
+			f.ExitCode = cli.ExitPartial
+		}
+		o.app.Streams.Fail(f)
+	}
+	facts, err := inspect.Gather(ctx, s.Client, q)
+	return facts, bad, err
+}
+
+// ofTopic are the partitions of a topic that was named without any: those of the map, where the position is one, since
+// the others were not asked about.
+func (o *resolveOptions) ofTopic(t inspect.Topic) []int32 {
+	var ns []int32
+	for p := range o.position.Map {
+		if p.Topic == t.Name {
+			ns = append(ns, p.Partition)
+		}
+	}
+	if len(ns) == 0 {
+		return t.Numbers()
+	}
+	slices.Sort(ns)
+	return ns
+}
+
+// commitsOf reads a group's commits. A broker has no commits for a group that does not exist, and no error either, so a
+// slip in the name would look like a group that committed nothing.
+func (o *resolveOptions) commitsOf(ctx context.Context, s *cli.Session, group string) (inspect.Commits, error) {
+	c, err := inspect.ReadCommitsOf(ctx, s.Client, group)
+	if err != nil {
+		return c, fmt.Errorf("group %q: %w", group, err)
+	}
+	if c.Len() == 0 {
+		d, err := inspect.DescribeNamed(ctx, s.Client, []string{group})
+		if err != nil {
+			return c, fmt.Errorf("group %q: %w", group, err)
+		}
+		if d[group].NotFound {
+			return c, cli.Faultf(cli.ExitNotFound, nearGroups(ctx, s, group), "group %q does not exist", group)
+		}
+	}
+	return c, nil
+}
+
+// foreignOf takes the offsets of --group, those for every group, or those of the one group that a file is about.
+func (o *resolveOptions) foreignOf(all cli.ForeignOffsets) (map[offset.Partition]offset.Foreign, error) {
+	if m, ok := all[o.group]; ok && o.group != "" {
+		return m, nil
+	}
+	if m, ok := all[""]; ok || len(all) == 0 {
+		return m, nil
+	}
+	if len(all) == 1 && o.group == "" {
+		for _, m := range all {
+			return m, nil
+		}
+	}
+	return nil, cli.Usagef("add --group with one of "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "%s has offsets of %d groups, not of %q", o.position, len(all), o.group)
+}

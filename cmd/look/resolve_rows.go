@@ -1,0 +1,224 @@
+package look
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// resolved is one partition's answer.
+type resolved struct {
+	part    offset.Partition
+	bounds  *offset.Bounds
+	target  offset.Target
+	refusal *offset.Refusal
+	err     error
+	// found is the record at or after the offset, where it was read.
+	found *kgo.Record
+}
+
+func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed int) {
+	for _, p := range facts.Partitions() {
+		f := facts.Of(p)
+		r := resolved{part: p, bounds: f.Bounds, err: f.Err}
+		if f.Err != nil {
+			failed++
+		} else if o.chosen {
+			t, err := offset.Resolve(p, o.position, f, o.rules)
+			if err != nil {
+				r.refusal = err.(*offset.Refusal)
+				r.err = err
+			}
+			r.target = t
+			if o.atAnswers && t.Reason == offset.ReasonSkipped {
+				r.target.Reason = offset.ReasonOutOfRange
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, failed
+}
+
+func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offset.Partition][]*kgo.Record, incomplete bool) error {
+	w := render.NewWriter(o.app.Streams, o.format, s.Meta("resolve",
+		render.F("isolation", render.String(o.rules.Isolation.String())), render.F("position", o.positionCell())))
+	if o.chosen {
+		o.targetSheet(w, rows)
+	} else {
+		o.boundsSheet(w, rows)
+	}
+	if o.show > 0 {
+		recordSheet(w, rows, around)
+	}
+	return w.Close(render.End{Incomplete: incomplete})
+}
+
+func (o *resolveOptions) positionCell() render.Cell {
+	if !o.chosen {
+		return render.None()
+	}
+	return render.String(o.position.String())
+}
+
+func (o *resolveOptions) boundsSheet(w *render.Writer, rows []resolved) {
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "LOG-START-OFFSET", Key: "log_start_offset", Right: true},
+		{Header: "LAST-STABLE-OFFSET", Key: "last_stable_offset", Right: true},
+		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true},
+		{Header: "OFFSETS", Key: "offset_count", Right: true},
+		{Header: "ERROR", Key: "error", HideEmpty: true},
+	}})
+	for _, r := range rows {
+		cells := []render.Cell{render.String(r.part.Topic), render.Int32(r.part.Partition), render.None(), render.None(), render.None(), render.None(), cli.ErrCell(r.err)}
+		if b := r.bounds; b != nil {
+			cells[2], cells[3], cells[4], cells[5] = render.Int(b.Start), render.Int(b.LastStable), render.Int(b.End), render.Int(b.EndFor(o.rules.Isolation)-b.Start)
+		}
+		w.Row(cells...)
+	}
+}
+
+func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "OFFSET", Key: "offset", Right: true},
+		{Header: "TIMESTAMP", Key: "timestamp", HideEmpty: true},
+		{Key: "timestamp_ms", NoTable: true},
+		{Key: "requested_timestamp", NoTable: true},
+		{Header: "LOG-START-OFFSET", Key: "log_start_offset", Right: true},
+		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true},
+		{Header: "HOW", Key: "how"},
+		{Header: "DETAIL", Key: "detail", HideEmpty: true},
+		{Header: "ERROR", Key: "error", HideEmpty: true, NoTable: true},
+	}})
+	for _, r := range rows {
+		at, detail := r.target.Found, r.target.Detail
+		off, start, end, requested := render.None(), render.None(), render.None(), render.None()
+		if pos, ok := o.position.For(r.part); ok && pos.Kind == offset.AtTime {
+			requested = render.Time(pos.At.Time)
+		}
+		var how render.Cell
+		if b := r.bounds; b != nil {
+			start, end = render.Int(b.Start), render.Int(b.EndFor(o.rules.Isolation))
+		}
+		switch {
+		case r.refusal != nil:
+			how, detail = render.String(string(r.refusal.Reason)).Styled(render.Bad), strings.TrimPrefix(r.refusal.Detail, r.part.String()+": ")
+		case r.err != nil:
+			how, detail = render.String(string(offset.ReasonUnreadable)).Styled(render.Bad), cli.ShortErr(r.err)
+		case r.target.Leave:
+			how = render.String(string(r.target.Reason)).Styled(render.Warn)
+		default:
+			off, how = render.Int(r.target.Offset), render.String(string(r.target.Reason))
+			if r.target.Detail != "" {
+				how = how.Styled(render.Warn)
+			}
+		}
+		if r.found != nil {
+			at = recordTime(r.found)
+			if r.found.Offset != r.target.Offset {
+				detail = strings.TrimSpace(detail + " the first record from there on has offset " + render.Count(r.found.Offset))
+			}
+		}
+		ms := render.None()
+		if !at.IsZero() {
+			ms = render.Int(at.UnixMilli())
+		}
+		w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), off, render.Time(at), ms, requested, start, end, how, render.Text(detail), cli.ErrCell(r.err))
+	}
+}
+
+// recordTime is a record's own time; the zero time where it has none (the oldest message formats).
+func recordTime(r *kgo.Record) time.Time {
+	if r.Timestamp.UnixMilli() < 0 {
+		return time.Time{}
+	}
+	return r.Timestamp.UTC()
+}
+
+// readTimes reads the first record at or after each target: an offset carries no time, only its record does.
+func (o *resolveOptions) readTimes(ctx context.Context, s *cli.Session, rows []resolved) error {
+	opts, err := s.Settings.Options(ctx)
+	if err != nil {
+		return err
+	}
+	from, until := map[offset.Partition]int64{}, map[offset.Partition]int64{}
+	byPart := map[offset.Partition]*resolved{}
+	for i := range rows {
+		r := &rows[i]
+		if r.err == nil && !r.target.Leave && r.bounds != nil {
+			from[r.part], until[r.part] = r.target.Offset, r.bounds.EndFor(o.rules.Isolation)
+			byPart[r.part] = r
+		}
+	}
+	return inspect.ReadRecords(ctx, opts, o.rules.Isolation, from, until, func(rec *kgo.Record) bool {
+		byPart[offset.Partition{Topic: rec.Topic, Partition: rec.Partition}].found = rec
+		return false
+	})
+}
+
+// readAround reads the records before and after each target.
+func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (map[offset.Partition][]*kgo.Record, error) {
+	opts, err := s.Settings.Options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, until := map[offset.Partition]int64{}, map[offset.Partition]int64{}
+	for _, r := range rows {
+		if r.err != nil || r.target.Leave {
+			continue
+		}
+		from[r.part] = max(r.bounds.Start, r.target.Offset-int64(o.show))
+		until[r.part] = min(r.bounds.EndFor(o.rules.Isolation), r.target.Offset+int64(o.show))
+	}
+	got := map[offset.Partition][]*kgo.Record{}
+	return got, inspect.ReadRecords(ctx, opts, o.rules.Isolation, from, until, func(rec *kgo.Record) bool {
+		p := offset.Partition{Topic: rec.Topic, Partition: rec.Partition}
+		got[p] = append(got[p], rec)
+		return true
+	})
+}
+
+func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition][]*kgo.Record) {
+	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: []render.Column{
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "OFFSET", Key: "offset", Right: true},
+		{Header: "FROM-TARGET", Key: "from_target", Right: true},
+		{Header: "TIMESTAMP", Key: "timestamp"},
+		{Header: "KEY", Key: "key"},
+		{Header: "VALUE", Key: "value"},
+	}})
+	for _, r := range rows {
+		for _, rec := range around[r.part] {
+			w.Row(render.String(rec.Topic), render.Int32(rec.Partition), render.Int(rec.Offset), render.Int(rec.Offset-r.target.Offset),
+				render.Time(recordTime(rec)), bytesCell(rec.Key), bytesCell(rec.Value))
+		}
+	}
+}
+
+// bytesCell shows the beginning of a key or value: enough to recognise a record by.
+func bytesCell(b []byte) render.Cell {
+	if b == nil {
+		return render.None()
+	}
+	const limit = 120
+	if len(b) > limit {
+		cut := limit
+		for cut > 0 && !utf8.RuneStart(b[cut]) {
+			cut--
+		}
+		return render.String(string(b[:cut]) + "…")
+	}
+	return render.String(string(b))
+}

@@ -1,0 +1,115 @@
+package move
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/cmd/act"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+type deleteOptions struct {
+	app   *cli.App
+	write act.Flags
+	scope scopeFlags
+	only  cli.OnlyFlag
+	req   reset.Request
+	whole bool
+}
+
+func NewDelete(a *cli.App) *cobra.Command {
+	o := &deleteOptions{app: a}
+	c := &cobra.Command{
+		Use: "delete GROUP", GroupID: "move",
+		Short: "Delete a group, or with --topic some of its offsets",
+		Long: `Without --topic: the group with everything it stored. With --topic, or --all-topics: only those offsets; their reader
+then starts where its own auto.offset.reset says. What was stored goes to the undo journal first, and koffset undo commits it
+again. A group with members is refused.
+
+--evict removes static members (group.instance.id) that a stopped application left behind, before it deletes; dynamic
+members are never removed. Nothing is changed, and nobody evicted, without --execute.` + cli.ExitStatus(
+			"  1  failed: the broker refused every row",
+			"  3  refused: the group is in use, or declined; nothing was changed",
+			"  4  partly done or partly known; the rows say which",
+			"  5  no such group, topic or partition"),
+		Example: `  koffset delete old-billing
+  koffset delete old-billing --execute
+  koffset delete billing --topic orders:3 --execute`,
+		ValidArgsFunction: a.Completer().Groups(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.parse(cmd, args); err != nil {
+				return err
+			}
+			s, err := a.Connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return o.run(cmd.Context(), s)
+		},
+	}
+	o.write.Add(c)
+	o.write.AddPlanOut(c)
+	o.scope.add(c)
+	o.only.Add(c)
+	c.Flags().BoolVar(&o.write.Evict, "evict", false, "remove static members that a stopped application left behind")
+	return c
+}
+
+func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
+	if err := o.write.Parse(c); err != nil {
+		return err
+	}
+	if err := o.scope.parse(o.app, c, args); err != nil {
+		return err
+	}
+	if err := o.only.Check(); err != nil {
+		return err
+	}
+	if !o.scope.anyGroup() {
+		return cli.Usagef("koffset delete GROUP", "which group? none was given")
+	}
+	scope, named, err := o.scope.scope()
+	if err != nil {
+		return err
+	}
+	if !named && (o.only != "" || len(o.scope.topics.Exclude) > 0) {
+		return cli.Usagef("add --all-topics", "some offsets were chosen, and no topics")
+	}
+	o.whole = !named
+	o.req = reset.Request{Verb: "delete", Asked: "delete", Scope: scope, Only: reset.Only(o.only),
+		Position: offset.Position{Kind: offset.Earliest}, Pattern: len(o.scope.names) == 0}
+	if o.whole {
+		o.req.Scope = reset.Scope{All: true}
+	}
+	return nil
+}
+
+func (o *deleteOptions) run(ctx context.Context, s *cli.Session) error {
+	pctx, cancel := s.Phase(ctx, "read the groups")
+	defer cancel()
+	groups, known, err := o.scope.choose(pctx, o.app, s)
+	if err != nil {
+		return cli.Cause(pctx, err)
+	}
+	cancel()
+	o.req.Groups = groups
+	if err := o.write.Ready(ctx, s, groupsOf(groups)); err != nil {
+		return err
+	}
+	pctx, cancel = s.Phase(ctx, "make the plan")
+	defer cancel()
+	facts, err := reset.Gather(pctx, s.Client, &o.req)
+	if err != nil {
+		return cli.Cause(pctx, err)
+	}
+	built, err := reset.BuildDelete(&o.req, facts, o.whole)
+	if err != nil {
+		return err
+	}
+	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}
+	return w.Do(ctx)
+}

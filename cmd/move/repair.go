@@ -1,0 +1,156 @@
+package move
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/cmd/act"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/completions"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+type repairOptions struct {
+	app       *cli.App
+	write     act.Flags
+	scope     scopeFlags
+	isolation string
+	words     map[string]*string
+	mends     reset.Mends
+	req       reset.Request
+}
+
+// mendFlag is one kind of sickness and the ways to mend it, the default first.
+type mendFlag struct {
+	name, about string
+	allowed     []reset.Mend
+	to          func(*reset.Mends) *reset.Mend
+}
+
+func mendFlags() []mendFlag {
+	return []mendFlag{
+		{"past-end", "a commit past the log end", []reset.Mend{reset.MendEnd, reset.MendStart, reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.PastEnd }},
+		{"below-start", "a commit below the log start", []reset.Mend{reset.MendStart, reset.MendEnd, reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.BelowStart }},
+		{"negative", "a commit that is no offset", []reset.Mend{reset.MendDelete, reset.MendStart, reset.MendEnd, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.Negative }},
+		{"gone", "a commit on a topic or partition that does not exist", []reset.Mend{reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.Gone }},
+		{"newer-epoch", "a commit whose leader epoch the log never had", []reset.Mend{reset.MendClear, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.NewerEpoch }},
+		{"no-commit", "no commit, where the group commits elsewhere on the topic", []reset.Mend{reset.MendStart, reset.MendEnd, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.NoCommit }},
+	}
+}
+
+func NewRepair(a *cli.App) *cobra.Command {
+	o := &repairOptions{app: a, words: map[string]*string{}}
+	c := &cobra.Command{
+		Use: "repair [GROUP…]", GroupID: "move",
+		Short: "Find sick commits and make a plan that mends them",
+		Long: `Looks for commits past the log end, below the log start, negative, on topics or partitions that are gone, with a leader
+epoch that the log never had, and for partitions without a commit on topics that the group commits to. Without a group it
+looks at all of them. The plan goes through the same checks, journal and undo as a reset, and nothing is changed without
+--execute. The defaults lose nothing that can still be read.` + cli.ExitStatus(
+			"  1  failed: the broker refused every row",
+			"  3  refused by a safety check, or declined; nothing was changed",
+			"  4  partly done or partly known; the rows say which",
+			"  5  no such group or topic"),
+		Example: `  koffset repair
+  koffset repair billing --past-end start
+  koffset repair billing --execute`,
+		ValidArgsFunction: a.Completer().Groups(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.parse(cmd, args); err != nil {
+				return err
+			}
+			s, err := a.Connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return o.run(cmd.Context(), s)
+		},
+	}
+	o.write.Add(c, render.KafkaCSV)
+	o.write.AddPlanOut(c)
+	o.write.AddImpact(c)
+	o.scope.add(c)
+	c.Flags().StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted or read_committed")
+	for _, m := range mendFlags() {
+		var words []string
+		text := m.about + ": `" + string(m.allowed[0]) + "`"
+		for i, w := range m.allowed {
+			words = append(words, string(w))
+			switch {
+			case i == 0:
+			case i == len(m.allowed)-1:
+				text += " or " + string(w)
+			default:
+				text += ", " + string(w)
+			}
+		}
+		o.words[m.name] = c.Flags().String(m.name, string(m.allowed[0]), text)
+		_ = c.RegisterFlagCompletionFunc(m.name, completions.Words(words...))
+	}
+	return c
+}
+
+func (o *repairOptions) parse(c *cobra.Command, args []string) error {
+	if err := o.write.Parse(c); err != nil {
+		return err
+	}
+	o.scope.groups.Names = append(args, o.scope.groups.Names...)
+	if err := o.scope.parse(o.app, c, nil); err != nil {
+		return err
+	}
+	if !o.scope.anyGroup() {
+		o.scope.groups.All = true
+	}
+	iso, err := offset.ParseIsolation(o.isolation)
+	if err != nil {
+		return err
+	}
+	o.mends = reset.DefaultMends()
+	for _, m := range mendFlags() {
+		if *m.to(&o.mends), err = offset.ParsePolicy("--"+m.name, *o.words[m.name], m.allowed...); err != nil {
+			return err
+		}
+	}
+	scope, named, err := o.scope.scope()
+	if err != nil {
+		return err
+	}
+	if !named {
+		scope.All = true
+	}
+	o.req = reset.Request{Verb: "repair", Asked: "repair", Scope: scope, Rules: offset.Rules{Isolation: iso},
+		Position: offset.Position{Kind: offset.Earliest}, Pattern: len(o.scope.names) == 0}
+	return nil
+}
+
+func (o *repairOptions) run(ctx context.Context, s *cli.Session) error {
+	pctx, cancel := s.Phase(ctx, "read the groups")
+	defer cancel()
+	groups, known, err := o.scope.choose(pctx, o.app, s)
+	if err != nil {
+		return cli.Cause(pctx, err)
+	}
+	cancel()
+	o.req.Groups = groups
+	if len(o.scope.names) > 0 {
+		if err := o.write.Ready(ctx, s, groupsOf(groups)); err != nil {
+			return err
+		}
+	}
+	pctx, cancel = s.Phase(ctx, "make the plan")
+	defer cancel()
+	facts, err := reset.Gather(pctx, s.Client, &o.req)
+	if err != nil {
+		return cli.Cause(pctx, err)
+	}
+	built, err := reset.BuildRepair(&o.req, facts, o.mends)
+	if err != nil {
+		return err
+	}
+	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}
+	return w.Do(ctx)
+}

@@ -1,0 +1,193 @@
+package read
+
+// What consume says before and after: the plan, the explanation of the settings, the summary.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/settings"
+	"github.com/koffset/koffset/internal/render"
+)
+
+// asides are streams whose data goes where notes go: records have standard output for themselves.
+func asides(a *cli.App) *render.Streams {
+	s := a.Streams
+	return &render.Streams{Out: s.Err, Err: s.Err, OutTTY: s.ErrTTY, ErrTTY: s.ErrTTY, Width: s.Width, Env: s.Env}
+}
+
+// show prints where every partition starts and ends, and everything that should be known before the first record.
+func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.Resolved) {
+	if !o.quiet || o.dryRun {
+		o.table(p)
+	}
+	st := o.app.Streams
+	for _, n := range p.Notices {
+		o.notice(n)
+	}
+	if o.quiet {
+		return
+	}
+	t := p.Totals()
+	text := fmt.Sprintf("%s on %s", render.Plural(t.Backlog, "offset"), render.Plural(len(p.Rows), "partition"))
+	if t.Bytes != nil {
+		text += ", about " + render.Bytes(*t.Bytes)
+	}
+	if d, ok := p.CatchUp(cfg.Rate); ok {
+		text += fmt.Sprintf(": at %s at most %s", cfg.Rate, render.Duration(d))
+	}
+	st.Note("to read: at most %s", text)
+	if key := committerKey(cfg, p); key != "" {
+		st.Note("who commits comes from %s (%s)", key, r.Get(key).Source)
+	}
+	if cfg.Join == nil && cfg.End.Until == nil && len(cfg.End.Ranges) == 0 && cfg.Discovery >= 0 {
+		every := cfg.Discovery
+		if every == 0 {
+			every = 5 * time.Minute
+		}
+		st.Note("new partitions are looked for every %s and read from their log start", render.Duration(every))
+	}
+	info := cfg.Sink.Info()
+	switch {
+	case info.ExactlyOnce && cfg.Checkpoints.Dir != "" && !cfg.Checkpoints.AtLeastOnce:
+		st.Note("exactly once: a restore cuts the %s in %s back to the checkpoint", info.Kind, info.Location)
+	case info.ExactlyOnce && cfg.Checkpoints.AtLeastOnce:
+		st.Note("at least once: a restore leaves %s %s as it is", info.Kind, info.Location)
+	case info.ExactlyOnce:
+		st.Note("at least once: without checkpoints in a folder nothing can be restored")
+	}
+}
+
+// committerKey is the setting that decides who commits.
+func committerKey(cfg consume.Config, p *consume.Plan) string {
+	switch {
+	case cfg.Group == "" || cfg.Join != nil:
+		return ""
+	case p.Committer == consume.CommitsOnCheckpoint:
+		return settings.ChkInterval
+	case cfg.Checkpoints.Interval > 0:
+		return settings.CommitChk
+	}
+	return settings.AutoCommit
+}
+
+func (o *consumeOptions) table(p *consume.Plan) {
+	st := asides(o.app)
+	if o.dryRun {
+		st = o.app.Streams
+	}
+	w := render.NewWriter(st, render.Table, render.Meta{Kind: "consume-plan", ClusterID: p.Cluster.ID, GeneratedAt: o.app.Now()})
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
+		{Header: "TOPIC", Key: "topic"}, {Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "START", Key: "start_offset", Right: true}, {Header: "HOW", Key: "how"},
+		{Header: "END", Key: "end_offset", Right: true, HideEmpty: true}, {Header: "BACKLOG", Key: "backlog", Right: true},
+		{Header: "FIRST-RECORD", Key: "first_record", HideEmpty: true}, {Header: "COMMITTED", Key: "committed_offset", Right: true, HideEmpty: true},
+		{Header: "PASSED-OVER", Key: "passed_over", Right: true, HideEmpty: true}, {Header: "READ-AGAIN", Key: "read_again", Right: true, HideEmpty: true},
+		{Header: "DETAIL", Key: "detail", HideEmpty: true},
+	}})
+	some := func(n int64) render.Cell {
+		if n == 0 {
+			return render.None()
+		}
+		return render.Int(n)
+	}
+	for _, r := range p.Rows {
+		committed := render.None()
+		if r.Committed != nil {
+			committed = render.Int(r.Committed.Offset)
+		}
+		start, first := render.Int(r.Start), render.None()
+		if r.Skip {
+			start = render.None()
+		}
+		if !r.First.IsZero() {
+			first = render.Time(r.First)
+		}
+		var detail []string
+		for _, d := range []string{r.Detail, r.EndDetail} {
+			if d != "" {
+				detail = append(detail, d)
+			}
+		}
+		w.Row(render.String(r.Topic), render.Int32(r.Partition.Partition), start, render.String(string(r.Reason)), render.IntPtr(r.End),
+			render.Int(r.Backlog), first, committed, some(r.PassedOver), some(r.ReadAgain), render.Text(strings.Join(detail, "; ")))
+	}
+	_ = w.Close(render.End{}) // an error of stderr has nowhere to go; one of stdout is kept by the streams
+	_ = st.Flush()
+}
+
+// explained prints every setting that counts with its source, and the check list.
+func (o *consumeOptions) explained(r *settings.Resolved, run settings.Run) error {
+	format := render.Table
+	switch o.output {
+	case "", "text":
+	case "json":
+		format = render.JSON
+	case "jsonl":
+		format = render.JSONL
+	default:
+		return cli.Usagef("use text, json or jsonl", "--explain -o %q is not one of its values", o.output)
+	}
+	w := render.NewWriter(o.app.Streams, format, render.Meta{Kind: "consume-explain", GeneratedAt: o.app.Now()})
+	w.Begin(render.Sheet{Name: "settings", Row: "setting", Columns: []render.Column{
+		{Header: "SETTING", Key: "setting"}, {Header: "VALUE", Key: "value"}, {Header: "SOURCE", Key: "source"}, {Header: "MEANS", Key: "means"}}})
+	for _, row := range r.Explain(run) {
+		w.Row(render.String(row.Key), render.Text(row.Value), render.String(row.Source), render.String(row.Meaning))
+	}
+	w.Begin(render.Sheet{Name: "checks", Row: "check", Columns: []render.Column{
+		{Header: "CHECK", Key: "check"}, {Header: "OK", Key: "ok"}, {Header: "DETAIL", Key: "detail"}}})
+	for _, c := range r.Checks(run) {
+		ok := render.Bool(c.OK)
+		if format == render.Table {
+			ok = render.String("yes").Styled(render.Good)
+			if !c.OK {
+				ok = render.String("NO").Styled(render.Warn)
+			}
+		}
+		w.Row(render.String(c.Name), ok, render.String(c.Detail))
+	}
+	if err := w.Close(render.End{}); err != nil {
+		return err
+	}
+	// What could not run is said after it was explained.
+	cfg := run.Config
+	cfg.Sink = consume.SinkFunc(nil)
+	return consumeFault(cfg.Check())
+}
+
+// summary says how the run ended and what was kept.
+func (o *consumeOptions) summary(s consume.Summary, err error) {
+	st := o.app.Streams
+	if !o.quiet && s.Ended != "" {
+		text := fmt.Sprintf("%s: %s, %s", s.Ended, render.Plural(s.Stats.Records, "record"), render.Bytes(s.Stats.Bytes))
+		if d := s.Stats.At.Sub(s.Stats.Started); !s.Stats.Started.IsZero() && d > 0 {
+			text += fmt.Sprintf(" in %s (%s records/s)", render.Duration(d), render.Count(int64(float64(s.Stats.Records)/d.Seconds())))
+		}
+		if k := s.Stats.Checkpoints; k.On {
+			text += fmt.Sprintf("; %s", render.Plural(k.Completed, "checkpoint"))
+			if k.Failed > 0 {
+				text += fmt.Sprintf(", %d failed", k.Failed)
+			}
+		}
+		if n := s.Stats.CommitsSucceeded + s.Stats.CommitsFailed; n > 0 {
+			text += "; " + render.Plural(s.Stats.CommitsSucceeded, "commit")
+			if s.Stats.CommitsFailed > 0 {
+				text += fmt.Sprintf(", %d failed", s.Stats.CommitsFailed)
+			}
+		}
+		st.Note("%s", text)
+	}
+	switch {
+	case s.Kept != "":
+		// Said even when quiet: it is where to go on from.
+		st.Note("checkpoint kept: %s (%s)", s.Kept, s.KeptWhy)
+	case s.KeptWhy != "" && !o.quiet:
+		st.Note("no checkpoint kept: %s", s.KeptWhy)
+	}
+	if render.IsBrokenPipe(err) {
+		st.Note("the reader of standard output went away: stopped without a last checkpoint or commit")
+	}
+}

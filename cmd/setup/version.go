@@ -1,0 +1,36 @@
+package setup
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/render"
+)
+
+func NewVersion(a *cli.App) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use: "version", GroupID: "other", Short: "Print koffset's version", Args: noArgs,
+		Long: "Print koffset's version, the Go version it was built with and the platform." + profileStatus,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := render.ParseFormat(out, render.Table, render.JSON, render.JSONL)
+			if err != nil {
+				return err
+			}
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			if f == render.JSON || f == render.JSONL {
+				w := render.NewWriter(a.Streams, f, render.Meta{Kind: "version", Extra: []render.Field{
+					render.F("version", render.String(a.Version)), render.F("go_version", render.String(runtime.Version())), render.F("platform", render.String(platform))}})
+				return w.Close(render.End{})
+			}
+			_, err = fmt.Fprintf(a.Streams.Out, "koffset %s (%s, %s)\n", a.Version, runtime.Version(), platform)
+			return err
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "table", "`FORMAT`: table, json, jsonl")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
