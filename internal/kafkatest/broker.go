@@ -29,6 +29,13 @@ type Options struct {
 	// Nodes is how many brokers the cluster has; 0 means 1. Node 1 is also the controller; the others are brokers only and
 	// can be stopped with [Kafka.StopNode], which leaves partitions without a leader.
 	Nodes int
+	// Quorum makes every node a controller too, and replicates the internal topics to all: any one node of three may be killed or
+	// frozen, and the others go on.
+	Quorum bool
+	// Proxied puts a [Proxy] before each node's plain listener; see [Kafka.Proxy]. Brokers talk to each other past it.
+	Proxied bool
+	// HeapMB bounds each broker's heap; 0 means 1024.
+	HeapMB int
 	// Secure adds listeners with TLS, SASL and an authorizer to node 1: see [Kafka.Secure].
 	Secure bool
 }
@@ -39,6 +46,7 @@ type Kafka struct {
 
 	dir    string
 	jars   string
+	opts   Options
 	nodes  []*node
 	secure *Secure
 }
@@ -47,7 +55,10 @@ type Kafka struct {
 type node struct {
 	id    int
 	dir   string
-	port  int
+	port  int // where clients connect: the proxy's, or the broker's own
+	inner int // the broker's own, behind the proxy; 0 without one
+	peers int // where the other brokers connect, past the proxy
+	proxy *Proxy
 	proc  *process
 	props string
 }
@@ -93,7 +104,7 @@ func startKafka(ctx context.Context, jars string, opts Options) (*Kafka, error) 
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	id[0] &= 0x7f           // an id that begins with - would be read as an option
-	k := &Kafka{ID: base64.RawURLEncoding.EncodeToString(id[:]), dir: dir, jars: jars}
+	k := &Kafka{ID: base64.RawURLEncoding.EncodeToString(id[:]), dir: dir, jars: jars, opts: opts}
 	if err := k.configure(opts); err != nil {
 		k.Close()
 		return nil, err
@@ -109,22 +120,38 @@ func startKafka(ctx context.Context, jars string, opts Options) (*Kafka, error) 
 	return k, nil
 }
 
-// configure writes each node's server.properties and formats its storage.
+// configure writes each node's server.properties, and starts the proxies.
 func (k *Kafka) configure(opts Options) error {
 	count := max(1, opts.Nodes)
-	ports, err := freePorts(1 + count + securePorts)
+	ports, err := freePorts(4*count + securePorts)
 	if err != nil {
 		return err
 	}
-	controller := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	voters := make([]string, count)
 	for i := range count {
-		n := &node{id: i + 1, port: ports[1+i], dir: filepath.Join(k.dir, fmt.Sprintf("node%d", i+1))}
+		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, ports[4*i+2])
+	}
+	if !opts.Quorum {
+		voters = voters[:1]
+	}
+	for i := range count {
+		n := &node{id: i + 1, port: ports[4*i], dir: filepath.Join(k.dir, fmt.Sprintf("node%d", i+1))}
+		k.nodes = append(k.nodes, n)
 		if err := os.MkdirAll(n.dir, 0o755); err != nil {
 			return err
 		}
-		props := nodeProperties(n, controller)
+		if opts.Proxied {
+			n.inner, n.peers = ports[4*i+1], ports[4*i+3]
+			if n.proxy, err = NewProxy(n.addr(), fmt.Sprintf("127.0.0.1:%d", n.inner)); err != nil {
+				return fmt.Errorf("%w: %v", errPortTaken, err)
+			}
+		}
+		props := nodeProperties(n, voters)
+		if opts.Quorum {
+			replicate(props, count)
+		}
 		if opts.Secure && n.id == 1 {
-			if k.secure, err = newSecure(n.dir, ports[1+count:]); err != nil {
+			if k.secure, err = newSecure(n.dir, ports[4*count:]); err != nil {
 				return err
 			}
 			k.secure.properties(props)
@@ -136,17 +163,16 @@ func (k *Kafka) configure(opts Options) error {
 		if err := writeProperties(n.props, props); err != nil {
 			return err
 		}
-		k.nodes = append(k.nodes, n)
 	}
 	return nil
 }
 
 // nodeProperties are ours: small internal topics so that they appear fast, no waiting for more members, all kinds of group.
-func nodeProperties(n *node, controller string) map[string]string {
+func nodeProperties(n *node, voters []string) map[string]string {
 	props := map[string]string{
 		"process.roles":                                    "broker",
 		"node.id":                                          itoa(n.id),
-		"controller.quorum.voters":                         "1@" + controller,
+		"controller.quorum.voters":                         strings.Join(voters, ","),
 		"listeners":                                        fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", n.port),
 		"advertised.listeners":                             fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", n.port),
 		"listener.security.protocol.map":                   "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL",
@@ -171,11 +197,36 @@ func nodeProperties(n *node, controller string) map[string]string {
 		"broker.session.timeout.ms":    "4000",
 		"broker.heartbeat.interval.ms": "500",
 	}
-	if n.id == 1 {
+	if n.proxy != nil {
+		// Clients are told the proxy's address; the other brokers are not.
+		props["listeners"] = fmt.Sprintf("PLAINTEXT://127.0.0.1:%d,INTERNAL://127.0.0.1:%d", n.inner, n.peers)
+		props["advertised.listeners"] += fmt.Sprintf(",INTERNAL://127.0.0.1:%d", n.peers)
+		props["inter.broker.listener.name"] = "INTERNAL"
+		props["listener.security.protocol.map"] += ",INTERNAL:PLAINTEXT"
+	}
+	if n.id <= len(voters) {
+		_, controller, _ := strings.Cut(voters[n.id-1], "@")
 		props["process.roles"] = "broker,controller"
 		props["listeners"] += ",CONTROLLER://" + controller
 	}
 	return props
+}
+
+// replicate keeps the internal topics on every node. Six partitions of the offsets topic give each of three nodes two to
+// lead; with so few a killed node's are elsewhere within seconds.
+func replicate(props map[string]string, nodes int) {
+	for _, topic := range []string{"offsets.topic", "transaction.state.log", "share.coordinator.state.topic"} {
+		props[topic+".replication.factor"] = itoa(nodes)
+		props[topic+".num.partitions"] = "6"
+	}
+	props["transaction.state.log.min.isr"] = "1"
+	props["share.coordinator.state.topic.min.isr"] = "1"
+	// A follower that hangs is dropped from the in-sync replicas after 3 s instead of 30, so that writes with all acknowledgements go on.
+	props["replica.lag.time.max.ms"] = "3000"
+	// The controllers notice a dead or frozen leader of theirs within a second or two.
+	props["controller.quorum.fetch.timeout.ms"] = "1500"
+	props["controller.quorum.election.timeout.ms"] = "500"
+	props["controller.quorum.request.timeout.ms"] = "1500"
 }
 
 func writeProperties(file string, props map[string]string) error {
@@ -202,6 +253,8 @@ func (k *Kafka) start(ctx context.Context) error {
 		if err := k.format(ctx, n); err != nil {
 			return err
 		}
+	}
+	for _, n := range k.nodes { // after all are formatted, so that no node starts long before a majority is there
 		if err := k.launch(n); err != nil {
 			return err
 		}
@@ -227,7 +280,11 @@ func (k *Kafka) format(ctx context.Context, n *node) error {
 func (n *node) log() string { return filepath.Join(n.dir, "broker.log") }
 
 func (k *Kafka) launch(n *node) error {
-	cmd, err := java(k.jars, n.dir, []string{"-Xmx1g", "-Droot.level=INFO"}, "kafka.Kafka", n.props)
+	heap := k.opts.HeapMB
+	if heap == 0 {
+		heap = 1024
+	}
+	cmd, err := java(k.jars, n.dir, []string{fmt.Sprintf("-Xmx%dm", heap), "-Droot.level=INFO"}, "kafka.Kafka", n.props)
 	if err != nil {
 		return err
 	}
@@ -335,15 +392,6 @@ func (k *Kafka) Restart(t testing.TB) {
 	}
 }
 
-// StopNode stops one node: its partitions have no leader until [Kafka.Restart]. Node 1 holds the controller, so it cannot be the one.
-func (k *Kafka) StopNode(t testing.TB, nodeID int) {
-	t.Helper()
-	if nodeID < 2 || nodeID > len(k.nodes) {
-		t.Fatalf("stop node %d: the cluster has broker-only nodes 2 to %d", nodeID, len(k.nodes))
-	}
-	k.nodes[nodeID-1].stop(syscall.SIGTERM, 20*time.Second)
-}
-
 func (n *node) stop(sig syscall.Signal, patience time.Duration) {
 	if n.proc != nil {
 		n.proc.stop(sig, patience)
@@ -354,5 +402,10 @@ func (n *node) stop(sig syscall.Signal, patience time.Duration) {
 // Close kills all nodes and removes their data: nothing of it is needed any more, so no time goes into an orderly stop.
 func (k *Kafka) Close() {
 	k.Kill()
+	for _, n := range k.nodes {
+		if n.proxy != nil {
+			n.proxy.Close()
+		}
+	}
 	_ = os.RemoveAll(k.dir)
 }

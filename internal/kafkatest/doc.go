@@ -4,7 +4,7 @@
 // helpers ([Produce], [Commit], [DeleteRecords], [JoinClassic]…) work on any cluster through a *kgo.Client.
 //
 // With the build tag realkafka it also starts a real Apache Kafka from Maven Central's jars (Java 17 or later and Maven must be
-// on the PATH), runs Kafka's own tools inside one JVM, and starts MirrorMaker 2, Flink jobs
+// on the PATH), as one broker or as three behind proxies ([Shared.Trio]), runs Kafka's own tools inside one JVM, and starts MirrorMaker 2, Flink jobs
 // ([StartFlink]), PostgreSQL, MariaDB and Redis. kfake differs
 // from Kafka on ACL filtering, KIP-848 describes and group states, so such behaviour is tested there.
 //

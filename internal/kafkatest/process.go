@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"math/rand/v2"
 )
 
 // process is a running server. Its output goes to a log file.
@@ -89,6 +86,9 @@ func (p *process) watch(scratch string) error {
 	return nil
 }
 
+// signal sends a signal to a process that has not ended.
+func (p *process) signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+
 // stop sends sig, waits up to patience, then kills. Several calls are one.
 func (p *process) stop(sig syscall.Signal, patience time.Duration) {
 	p.stopOnce.Do(func() {
@@ -144,30 +144,6 @@ func tail(file string) []byte {
 func portTaken(file string) bool {
 	data, _ := os.ReadFile(file)
 	return bytes.Contains(data, []byte("ddress already in use")) || bytes.Contains(data, []byte("ddress in use"))
-}
-
-// freePorts finds n different ports on 127.0.0.1 that nothing listens on. They lie below the range that Linux gives to outgoing
-// connections, so a broker that is stopped and started again finds its port still free.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close()
-		}
-	}()
-	for range 1000 {
-		port := 15000 + rand.IntN(17000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		held = append(held, l)
-		if ports = append(ports, port); len(ports) == n {
-			return ports, nil
-		}
-	}
-	return nil, fmt.Errorf("no %d free ports on 127.0.0.1 in 1000 tries", n)
 }
 
 // cacheDir is where downloaded and compiled things live, shared by all packages and runs.

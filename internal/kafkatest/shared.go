@@ -21,11 +21,11 @@ import (
 // Without Main the cluster ends with the process all the same, by its watchdog; Main is faster and leaves no second behind.
 // With testscript.Main pass [Shared.Wrap].
 type Shared struct {
-	Options Options // of both clusters; set before the first use
+	Options Options // of the first two clusters; set before the first use
 
 	mu     sync.Mutex
-	kafkas [2]*Kafka
-	errs   [2]error
+	kafkas [3]*Kafka
+	errs   [3]error
 	tools  *Tools
 	flinks map[FlinkVersion]*Flink
 }
@@ -55,6 +55,17 @@ func (s *Shared) Kafka(t testing.TB) *Kafka { t.Helper(); return s.cluster(t, 0)
 // Second is another cluster beside it, with another cluster id.
 func (s *Shared) Second(t testing.TB) *Kafka { t.Helper(); return s.cluster(t, 1) }
 
+// Trio is a cluster of three nodes, each behind a proxy, any one of which may be killed or frozen. It is healed with the test,
+// so tests that use it do not run in parallel.
+func (s *Shared) Trio(t testing.TB) *Kafka {
+	t.Helper()
+	k := s.cluster(t, trio)
+	t.Cleanup(func() { k.Heal(t) })
+	return k
+}
+
+const trio = 2
+
 func (s *Shared) cluster(t testing.TB, i int) *Kafka {
 	t.Helper()
 	s.mu.Lock()
@@ -62,7 +73,11 @@ func (s *Shared) cluster(t testing.TB, i int) *Kafka {
 	if s.kafkas[i] == nil && s.errs[i] == nil {
 		// Not the test's context: the cluster outlives the test that needed it first. A start that failed is not tried again by
 		// every test in turn.
-		s.kafkas[i], s.errs[i] = StartKafka(context.Background(), s.Options)
+		opts := s.Options
+		if i == trio {
+			opts = TrioOptions()
+		}
+		s.kafkas[i], s.errs[i] = StartKafka(context.Background(), opts)
 	}
 	if s.errs[i] != nil {
 		t.Fatal(s.errs[i])
