@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,13 +29,13 @@ type commits struct {
 	// What the engine knows about the group, used by the goroutine that commits: by partition, the values that are the
 	// engine's own or that it has seen and told of.
 	ours   map[offset.Partition][]int64
-	began  bool
+	kept   map[offset.Partition]bool  // whose before-image the caller has
 	warned map[offset.Partition]int64 // foreign values that were told
 }
 
 type commitJob struct {
-	id        int64
-	positions []Position
+	id    int64
+	marks []mark
 }
 
 // committed is what became of a commit.
@@ -51,6 +53,7 @@ func (c *commits) init(r *run) {
 	c.r = r
 	c.results = make(chan committed, 1)
 	c.ours, c.warned = map[offset.Partition][]int64{}, map[offset.Partition]int64{}
+	c.kept = map[offset.Partition]bool{}
 	for _, row := range r.plan.Rows {
 		if row.Committed != nil {
 			c.ours[row.Partition] = []int64{row.Committed.Offset}
@@ -58,9 +61,9 @@ func (c *commits) init(r *run) {
 	}
 }
 
-// request commits positions as soon as the commit before it has ended.
-func (c *commits) request(id int64, positions []Position) {
-	c.pending = &commitJob{id, positions}
+// request commits what marks say as soon as the commit before it has ended.
+func (c *commits) request(id int64, marks []mark) {
+	c.pending = &commitJob{id, marks}
 	c.next()
 }
 
@@ -102,8 +105,8 @@ func (c *commits) account(res committed) error {
 		c.last = res.done
 		r.stats.lastCommit.Store(r.cfg.now().UnixNano())
 		for _, p := range res.done {
-			if ps := r.parts[p.Topic]; int(p.Partition.Partition) < len(ps) && ps[p.Partition.Partition] != nil {
-				ps[p.Partition.Partition].pub.committed.Store(p.Offset)
+			if have := r.part(p.Partition); have != nil {
+				have.pub.committed.Store(p.Offset)
 			}
 		}
 	}
@@ -136,55 +139,106 @@ func (c *commits) finish(ctx context.Context) (failed []string, err error) {
 	return failed, nil
 }
 
-// do looks at the group and commits. It runs beside the loop.
+// do looks at the topics and the group, and commits. It runs beside the loop.
 func (c *commits) do(ctx context.Context, job commitJob) committed {
 	out := committed{job: job}
-	if s := c.r.cfg.Store; s != nil {
-		out.attempts = true
-		if err := s.Save(ctx, job.id, job.positions); err != nil {
-			out.failed = append(out.failed, "the offset store: "+err.Error())
-		}
-	}
-	if c.r.plan.Committer == CommitsNever {
+	if c.r.plan.Committer == CommitsNever && c.r.cfg.Store == nil {
 		return out
 	}
 	out.attempts = true
-	cfg := &c.r.cfg
-	now, err := inspect.ReadCommitsOf(ctx, cfg.Client, cfg.Group)
-	if err != nil {
-		out.failed = append(out.failed, "read the group's commits: "+err.Error())
-		return out
-	}
-	send := c.judge(now, job, &out)
-	if out.fatal != nil || len(send) == 0 {
-		return out
-	}
-	if !c.began {
-		if err := c.before(ctx, now, send); err != nil {
-			out.fatal = errorf(Failed, "", "nothing was committed: %w", err)
-			return out
+	if err := c.sameTopics(ctx, job.marks); err != nil {
+		var own *Error
+		if errors.As(err, &own) {
+			out.fatal = own
+		} else {
+			out.failed = append(out.failed, err.Error())
 		}
-		c.began = true
+		return out
+	}
+	if s := c.r.cfg.Store; s != nil {
+		if err := s.Save(ctx, job.id, positionsOf(job.marks)); err != nil {
+			out.failed = append(out.failed, "the offset store: "+err.Error())
+		}
+	}
+	if c.r.plan.Committer != CommitsNever {
+		c.commit(ctx, job, &out)
+	}
+	return out
+}
+
+// sameTopics refuses positions of a topic that is not the one they were read from. Brokers before 4.1 are told the name alone,
+// and would take the old topic's offsets for the new one's. The error is an *Error where the topic is another one or gone.
+func (c *commits) sameTopics(ctx context.Context, marks []mark) error {
+	ids := map[string]string{}
+	for _, m := range marks {
+		if m.topicID != "" && !m.skip {
+			ids[m.Topic] = m.topicID
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	topics, err := inspect.ReadTopics(ctx, c.r.cfg.Client, slices.Sorted(maps.Keys(ids)))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		t := topics[name]
+		if err := topicChanged(name, ids[name], t); err != nil {
+			return err
+		}
+		if t.Err != nil {
+			return fmt.Errorf("topic %s: %w", name, t.Err)
+		}
+	}
+	return nil
+}
+
+// commit commits positions to the group.
+func (c *commits) commit(ctx context.Context, job commitJob, out *committed) {
+	cfg := &c.r.cfg
+	send := positionsOf(job.marks)
+	fresh := slices.ContainsFunc(send, func(p Position) bool { return !c.kept[p.Partition] })
+	// Nobody but this member may commit to its partitions: it looks only for the before-image.
+	if c.r.member == nil || fresh {
+		now, err := inspect.ReadCommitsOf(ctx, cfg.Client, cfg.Group)
+		if err != nil {
+			out.failed = append(out.failed, "read the group's commits: "+err.Error())
+			return
+		}
+		if c.r.member == nil {
+			send = c.judge(now, send, out)
+		}
+		if out.fatal != nil || len(send) == 0 {
+			return
+		}
+		if err := c.keep(ctx, now, job, send); err != nil {
+			out.fatal = errorf(Failed, "", "nothing was committed: %w", err)
+			return
+		}
 	}
 	for _, p := range send {
 		// Before it is sent: where the answer is lost the value may be there all the same.
 		known := append(c.ours[p.Partition], p.Offset)
 		c.ours[p.Partition] = known[max(0, len(known)-4):]
 	}
-	for p, err := range sendCommit(ctx, cfg.Client, cfg.Group, send) {
+	answers := sendCommit(ctx, cfg.Client, cfg.Group, send)
+	if c.r.member != nil {
+		answers = c.r.member.commit(ctx, send)
+	}
+	for p, err := range answers {
 		if err != nil {
 			out.failed = append(out.failed, p.Partition.String()+": "+commitReason(err))
 			continue
 		}
 		out.done = append(out.done, p)
 	}
-	return out
 }
 
 // judge drops what must not be committed and tells of foreign committers.
-func (c *commits) judge(now inspect.Commits, job commitJob, out *committed) []Position {
+func (c *commits) judge(now inspect.Commits, positions []Position, out *committed) []Position {
 	var send []Position
-	for _, p := range job.positions {
+	for _, p := range positions {
 		var have *offset.Committed
 		if row, ok := now.Find(p.Partition); ok {
 			have = row.Committed()
@@ -225,26 +279,50 @@ func lastOf(ours []int64) string {
 	return fmt.Sprint(ours[len(ours)-1])
 }
 
-// before hands the before-image to the caller, once.
-func (c *commits) before(ctx context.Context, now inspect.Commits, send []Position) error {
-	if c.r.cfg.BeforeCommit == nil {
-		return nil
+// keep hands the caller the before-image of the partitions that are committed for the first time.
+func (c *commits) keep(ctx context.Context, now inspect.Commits, job commitJob, send []Position) error {
+	marks := make(map[offset.Partition]mark, len(job.marks))
+	for _, m := range job.marks {
+		marks[m.Partition] = m
 	}
-	rows := make(map[offset.Partition]PlanRow, len(c.r.plan.Rows))
-	for _, row := range c.r.plan.Rows {
-		rows[row.Partition] = row
-	}
-	image := make([]Before, 0, len(send))
+	var image []Before
 	for _, p := range send {
-		b := Before{Partition: p.Partition, TopicID: rows[p.Partition].TopicID, Bounds: rows[p.Partition].Bounds,
-			Next: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}}
+		if c.kept[p.Partition] {
+			continue
+		}
+		m := marks[p.Partition]
+		b := Before{Partition: p.Partition, TopicID: m.topicID, Bounds: m.bounds, Next: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}}
 		if row, ok := now.Find(p.Partition); ok {
 			b.Committed = row.Committed()
 		}
 		image = append(image, b)
 	}
-	return c.r.cfg.BeforeCommit(ctx, image)
+	if len(image) == 0 {
+		return nil
+	}
+	if c.r.cfg.BeforeCommit != nil {
+		if err := c.r.cfg.BeforeCommit(ctx, image); err != nil {
+			return err
+		}
+	}
+	for _, b := range image {
+		c.kept[b.Partition] = true
+	}
+	return nil
 }
+
+// forget drops partitions from the commit that waits: they are somebody else's now.
+func (c *commits) forget(parts []offset.Partition) {
+	if c.pending == nil {
+		return
+	}
+	c.pending.marks = slices.DeleteFunc(slices.Clone(c.pending.marks), func(m mark) bool { return slices.Contains(parts, m.Partition) })
+	if len(c.pending.marks) == 0 {
+		c.pending = nil
+	}
+}
+
+var errLeftOut = errors.New("the broker left it out of its answer")
 
 // commitReason says what a broker's answer to a commit means.
 func commitReason(err error) string {
@@ -284,7 +362,7 @@ func sendCommit(ctx context.Context, cl *kgo.Client, group string, positions []P
 				if all == nil {
 					var answered bool
 					if err, answered = errs[p.Partition]; !answered {
-						err = errors.New("the broker left it out of its answer")
+						err = errLeftOut
 					}
 				}
 				if !yield(p, err) {

@@ -49,8 +49,9 @@ type Config struct {
 
 	Fetch Fetch
 
-	// BeforeCommit is called once, before the first commit to Kafka, with what the group has committed on the partitions
-	// of this run. The run stops with its error. It is where the command line writes the undo journal.
+	// BeforeCommit is called before the first commit of each partition to Kafka, with what the group has committed there:
+	// once for those that the run begins with, and again for partitions that are found, or given by the group, later. The
+	// run stops with its error. It is where the command line writes the undo journal.
 	BeforeCommit func(ctx context.Context, before []Before) error
 	// Notify is told what happens during the run. It is called from the engine's goroutines, one at a time, and must not
 	// block. nil drops the notices.
@@ -169,6 +170,9 @@ type Fetch struct {
 	// during the run for topics that compress well. Up to three responses are held: one that is handed on, one that waits,
 	// one that arrives.
 	Buffer int64
+	// MaxPoll is how many records are taken from the client at a time; 0 is no bound, and 500 for a member of a group, whose
+	// partitions cannot move on while they are handed to the sink.
+	MaxPoll int
 	// Options are added to the fetching client, such as kgo.Rack.
 	Options []kgo.Opt
 }
@@ -206,6 +210,7 @@ const (
 	defaultMaxBytes    = 8 << 20
 	defaultPartBytes   = 1 << 20
 	defaultBuffer      = 32 << 20
+	defaultMaxPoll     = 500
 )
 
 func (c *Config) now() time.Time {
@@ -246,5 +251,8 @@ func (c *Config) fill() {
 	}
 	if c.Fetch.Buffer == 0 {
 		c.Fetch.Buffer = defaultBuffer
+	}
+	if c.Fetch.MaxPoll == 0 && c.Join != nil {
+		c.Fetch.MaxPoll = defaultMaxPoll
 	}
 }

@@ -27,8 +27,8 @@ func (r *run) discover() {
 	known := map[string]map[int32]bool{}
 	for _, t := range r.cfg.Topics {
 		names = append(names, t.Topic)
-		if len(t.Partitions) > 0 {
-			continue // chosen partitions stay the chosen ones
+		if len(t.Partitions) > 0 || r.member != nil {
+			continue // chosen partitions stay the chosen ones, and the group gives a member its own
 		}
 		known[t.Topic] = map[int32]bool{}
 		for _, p := range r.parts[t.Topic] {
@@ -69,13 +69,8 @@ func (r *run) discovered(d discovery) error {
 		return nil
 	}
 	for name, t := range d.topics {
-		old := r.topics[name]
-		switch {
-		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-			return errorf(Failed, "", "topic %s is gone: it was deleted during the run", name)
-		case t.Err == nil && old.TopicID() != "" && t.TopicID() != "" && old.TopicID() != t.TopicID():
-			return errorf(Failed, "its offsets mean something else now: choose a start with --from",
-				"topic %s was deleted and created again during the run: it had id %s, now %s", name, old.TopicID(), t.TopicID())
+		if err := topicChanged(name, r.topics[name].TopicID(), t); err != nil {
+			return err
 		}
 	}
 	for name, ns := range d.fresh {
@@ -91,6 +86,19 @@ func (r *run) discovered(d discovery) error {
 			r.resumeFetching(p)
 			r.notify(infof("new partition %s: read from its log start %d", at, l.Bounds.Start))
 		}
+	}
+	return nil
+}
+
+// topicChanged is an *Error where the topic of that name is not the one with this id any more: gone, or another one. A commit
+// and a position are for a topic id; of a topic without one (brokers before 2.8) only that it is gone can be seen.
+func topicChanged(name, id string, now inspect.Topic) error {
+	switch {
+	case errors.Is(now.Err, kerr.UnknownTopicOrPartition):
+		return errorf(Failed, "", "topic %s was deleted during the run", name)
+	case now.Err == nil && id != "" && now.TopicID() != "" && id != now.TopicID():
+		return errorf(Failed, "its offsets mean something else now: choose a start with --from",
+			"topic %s was deleted and created again during the run: it had id %s, now it has %s; nothing was committed to the new one", name, id, now.TopicID())
 	}
 	return nil
 }

@@ -24,19 +24,15 @@ func (r *run) end(err error) (Summary, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.work, r.cfg.StopTimeout)
 	defer cancel()
-	if r.fetch != nil {
-		// In the background: a client that waits for a broker's answer must not use up the time for the last checkpoint.
-		closed := make(chan struct{})
-		go func() { r.fetch.Close(); close(closed) }()
-		defer func() {
-			select {
-			case <-closed:
-			case <-ctx.Done():
-			}
-		}()
+	if r.member == nil {
+		defer r.closeFetching(ctx)()
 	}
 	if err == nil {
 		err = r.finish(ctx, &s)
+	}
+	if r.member != nil { // it must not leave the group before its last commit
+		close(r.member.settled)
+		defer r.closeFetching(ctx)()
 	}
 	if err != nil {
 		s.Ended = Broken
@@ -52,6 +48,22 @@ func (r *run) end(err error) (Summary, error) {
 	return s, err
 }
 
+// closeFetching closes the fetching client, in the background: a client that waits for a broker's answer must not use up the
+// time for the last checkpoint. wait waits for it.
+func (r *run) closeFetching(ctx context.Context) (wait func()) {
+	if r.fetch == nil {
+		return func() {}
+	}
+	closed := make(chan struct{})
+	go func() { r.fetch.CloseAllowingRebalance(); close(closed) }()
+	return func() {
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // finish makes the last checkpoint and the last commit.
 func (r *run) finish(ctx context.Context, s *Summary) error {
 	final := map[Ending]string{Finished: "finished", Cancelled: "cancelled", Suspended: "suspended"}[s.Ended]
@@ -59,7 +71,7 @@ func (r *run) finish(ctx context.Context, s *Summary) error {
 	if _, err := r.commit.finish(ctx); err != nil {
 		return err
 	}
-	if _, err := r.keeper.last(ctx, final); err != nil {
+	if _, err := r.keeper.line(ctx, final, true); err != nil {
 		return err
 	}
 	failed, err := r.commit.finish(ctx)

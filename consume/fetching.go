@@ -36,6 +36,9 @@ func (c *Config) fetchOptions(s *sizer) []kgo.Opt {
 
 func (r *run) startFetching() error {
 	r.sizes = newSizer(&r.cfg)
+	if r.member != nil {
+		return r.fetchWith(r.member.options()...)
+	}
 	at := map[string]map[int32]kgo.Offset{}
 	for _, p := range r.list {
 		if p.done() {
@@ -51,12 +54,18 @@ func (r *run) startFetching() error {
 	if len(at) == 0 && (r.cfg.End.bounded() || r.left == 0) {
 		return nil // nothing to read: the loop ends at once
 	}
-	opts := append(r.cfg.fetchOptions(r.sizes), kgo.ConsumePartitions(at))
-	cl, err := kgo.NewClient(opts...)
+	return r.fetchWith(kgo.ConsumePartitions(at))
+}
+
+func (r *run) fetchWith(opts ...kgo.Opt) error {
+	cl, err := kgo.NewClient(append(r.cfg.fetchOptions(r.sizes), opts...)...)
 	if err != nil {
-		return errorf(Failed, "", "make the fetching client: %w", err)
+		return errorf(Usage, "", "make the fetching client: %w", err)
 	}
 	r.fetch, r.sizes.client = cl, cl
+	if r.member != nil {
+		r.member.cl = cl
+	}
 	go r.poll(cl)
 	return nil
 }
@@ -69,11 +78,26 @@ func (p *part) kgoOffset() kgo.Offset {
 	return o
 }
 
-// poll feeds the loop. It holds one poll at a time: while the loop is busy nothing is taken from the client, whose own
-// buffer is bounded by the fetch sizes, and then the brokers are not asked any more.
+// ask lets the poller take what comes next from the client. Without it nothing is taken, the client's own buffer is bounded
+// by the fetch sizes, and then the brokers are not asked any more.
+func (r *run) ask() {
+	if !r.asked && r.fetch != nil {
+		r.asked = true
+		r.want <- struct{}{}
+	}
+}
+
+// poll feeds the loop, one poll for each time it asks.
 func (r *run) poll(cl *kgo.Client) {
 	for {
-		f := cl.PollFetches(r.ctx)
+		select {
+		case <-r.want:
+		case <-r.ctx.Done():
+			return
+		case <-r.work.Done():
+			return
+		}
+		f := cl.PollRecords(r.ctx, r.cfg.Fetch.MaxPoll)
 		if f.IsClientClosed() || r.ctx.Err() != nil {
 			return
 		}
@@ -93,13 +117,23 @@ func (r *run) stopFetching(p *part) {
 		return
 	}
 	p.fetching = false
-	r.fetch.RemoveConsumePartitions(map[string][]int32{p.Topic: {p.Partition.Partition}})
+	set := map[string][]int32{p.Topic: {p.Partition.Partition}}
+	if r.member != nil {
+		r.fetch.PauseFetchPartitions(set) // it stays the group's
+		return
+	}
+	r.fetch.RemoveConsumePartitions(set)
 }
 
 // resumeFetching puts a partition into the client, at seen.
 func (r *run) resumeFetching(p *part) {
 	p.fetching = true
 	p.probe.reset(r.cfg.now())
+	if r.member != nil {
+		r.fetch.SetOffsets(map[string]map[int32]kgo.EpochOffset{p.Topic: {p.Partition.Partition: {Epoch: p.seenEpoch.Wire(), Offset: p.seen}}})
+		r.fetch.ResumeFetchPartitions(map[string][]int32{p.Topic: {p.Partition.Partition}})
+		return
+	}
 	r.fetch.AddConsumePartitions(map[string]map[int32]kgo.Offset{p.Topic: {p.Partition.Partition: p.kgoOffset()}})
 }
 
@@ -110,16 +144,19 @@ func (r *run) fetchFailed(topic string, partition int32, p *part, err error) err
 		where = p.Partition.String()
 	}
 	var lost *kgo.ErrDataLoss
+	var session *kgo.ErrGroupSession
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed):
 		return nil
+	case errors.As(err, &session):
+		return r.sessionFailed(session.Err)
 	case errors.Is(err, kerr.OffsetOutOfRange) && p != nil:
 		return r.outOfRange(p)
 	case errors.As(err, &lost):
 		return errorf(Failed, "the log was truncated, as after an unclean leader election: choose where to go on with --from",
 			"%s: the log lost records that were read: position %d (leader epoch %d), the log diverged at %d", where, lost.ConsumedTo, lost.ConsumedToEpoch, lost.ResetTo)
-	case errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID):
-		return errorf(Failed, "its offsets mean something else now: choose a start with --from", "%s: the topic was deleted and created again during the run", where)
+	case errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition):
+		return r.topicFailed(topic, where, err)
 	case errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed):
 		return errorf(Failed, "the principal needs Read on the topic", "%s: %w", where, err)
 	case passes(err):
@@ -127,6 +164,26 @@ func (r *run) fetchFailed(topic string, partition int32, p *part, err error) err
 		return nil
 	}
 	return errorf(Failed, "", "fetch %s: %w", where, err)
+}
+
+// topicFailed handles a broker that does not know the topic: it was deleted, or deleted and created again, or this broker has
+// not heard of it yet.
+func (r *run) topicFailed(topic, where string, err error) error {
+	id := r.topics[topic].TopicID()
+	for _, p := range r.parts[topic] {
+		if p != nil && p.topicID != "" {
+			id = p.topicID
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.work, 10*time.Second)
+	defer cancel()
+	if now, rerr := inspect.ReadTopics(ctx, r.cfg.Client, []string{topic}); rerr == nil {
+		if changed := topicChanged(topic, id, now[topic]); changed != nil {
+			return changed
+		}
+	}
+	r.tellPassing("%s: %v; the run goes on when it has passed", where, err)
+	return nil
 }
 
 // passes says that an error goes away by itself: leaders move, brokers restart, connections break.

@@ -261,7 +261,7 @@ func (k *keeper) complete(res kept, now time.Time, took time.Duration, commit bo
 		k.onDisk = k.onDisk[1:]
 	}
 	if commit && (r.plan.Committer != CommitsNever || r.cfg.Store != nil && k.on) {
-		r.commit.request(res.id, positionsOf(res.marks))
+		r.commit.request(res.id, res.marks)
 	}
 	return nil
 }
@@ -276,14 +276,15 @@ func (k *keeper) discard(id int64) {
 	}
 }
 
-// last makes the final checkpoint of a run, and returns it with an error where it failed.
-func (k *keeper) last(ctx context.Context, final string) (kept, error) {
+// line draws a line at once, makes it durable and asks for its commit: the last one of a run, or before partitions are
+// handed over. It returns it with an error where it failed.
+func (k *keeper) line(ctx context.Context, final string, last bool) (kept, error) {
 	now := k.r.cfg.now()
 	var id int64
 	if k.sched != nil {
 		id = k.sched.begin(now)
 	}
-	persist, marks, err := k.draw(id, true)
+	persist, marks, err := k.draw(id, last)
 	if err != nil {
 		return kept{}, err
 	}

@@ -14,6 +14,7 @@ import (
 type part struct {
 	offset.Partition
 	topicID string
+	bounds  offset.Bounds // of the log, when it was planned
 	// next is the next offset to hand to the sink; what a checkpoint holds. seen is the next offset to look at: it runs
 	// ahead of next by what waits in the queue.
 	next, seen int64
@@ -33,7 +34,7 @@ type part struct {
 }
 
 func newPart(r PlanRow) *part {
-	p := &part{Partition: r.Partition, topicID: r.TopicID, next: r.Start, seen: r.Start, epoch: r.Epoch, seenEpoch: r.Epoch, skip: r.Skip}
+	p := &part{Partition: r.Partition, topicID: r.TopicID, bounds: r.Bounds, next: r.Start, seen: r.Start, epoch: r.Epoch, seenEpoch: r.Epoch, skip: r.Skip}
 	if r.End != nil {
 		p.bounded, p.end = true, *r.End
 	}

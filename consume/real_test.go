@@ -4,6 +4,7 @@ package consume_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -152,37 +153,78 @@ func TestRealTwoEngines(t *testing.T) {
 	}
 }
 
-// The broker goes away in the middle and comes back: the run goes on, nothing is missing, nothing comes twice.
+// The broker goes away in the middle and comes back: the run goes on, nothing is missing, nothing comes twice. Members of a
+// group, dynamic and static, go on too, at least once.
 func TestRealBrokerRestart(t *testing.T) {
 	k := kafkatest.Start(t, kafkatest.Options{})
 	cl := k.Client(t)
 	const topic = "restart"
-	kafkatest.CreateTopic(t, cl, topic, 2)
+	members := map[string]consume.Join{"restart-classic": {}, "restart-static": {InstanceID: "one"}, "restart-consumer": {Consumer: true}}
+	names := append(slices.Sorted(maps.Keys(members)), topic)
+	for _, name := range names {
+		kafkatest.CreateTopic(t, cl, name, 2)
+	}
 	put := func(from int) {
 		t.Helper()
-		for p := range int32(2) {
-			kafkatest.Produce(t, cl, kafkatest.Records(topic, p, 500, int64(from), 1)...)
+		for _, name := range names {
+			for p := range int32(2) {
+				kafkatest.Produce(t, cl, kafkatest.Records(name, p, 500, int64(from), 1)...)
+			}
 		}
 	}
 	put(1000)
 	sink, said := &collector{}, &notes{}
 	cfg := job(t, cl, sink, topic)
 	cfg.Notify, cfg.Checkpoints.Interval, cfg.Group = said.add, 50*time.Millisecond, topic
-	b := start(t, cfg)
-	b.reach(t, sink.until(1000))
+	runs, sinks, notices := []*background{start(t, cfg)}, []*collector{sink}, []*notes{said}
+	for _, name := range names[:len(members)] {
+		sink, said, join := &collector{}, &notes{}, members[name]
+		cfg := joining(cl, name, sink, said)
+		cfg.Join, cfg.Policies.Reset = &join, consume.ResetEarliest
+		runs, sinks, notices = append(runs, start(t, cfg)), append(sinks, sink), append(notices, said)
+	}
+	for i, b := range runs {
+		b.reach(t, sinks[i].until(1000))
+	}
 	k.Restart(t)
 	put(2000)
-	b.reach(t, sink.until(2000))
+	for i, b := range runs {
+		b.reach(t, sinks[i].until(2000))
+	}
 	kafkatest.Until(t, "commits go on", func() bool {
-		got := kafkatest.CommittedOffsets(t, cl, topic, topic)
-		return got[0] == 1000 && got[1] == 1000
+		for i, name := range append([]string{topic}, names[:len(members)]...) {
+			if got := kafkatest.CommittedOffsets(t, cl, name, name); !runs[i].running(t) || got[0] != 1000 || got[1] != 1000 {
+				return false
+			}
+		}
+		return true
 	})
-	b.stop(nil)
-	b.wait(t)
-	if got, want := sink.sorted(), all(span(topic, 0, 0, 1000), span(topic, 1, 0, 1000)); b.err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v: %d records, want %d\n%s", b.err, len(got), len(want), said.text())
+	for i, b := range runs {
+		b.stop(nil)
+		b.wait(t)
+		name := append([]string{topic}, names[:len(members)]...)[i]
+		got, want := sinks[i].sorted(), all(span(name, 0, 0, 1000), span(name, 1, 0, 1000))
+		if name != topic {
+			got = slices.Compact(got)
+		}
+		if b.err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v: %d records, want %d\n%s", name, b.err, len(got), len(want), notices[i].text())
+		}
 	}
 	if strings.Contains(said.text(), "checkpoint 1 failed") {
 		t.Errorf("a checkpoint failed because the broker was away:\n%s", said.text())
 	}
 }
+
+// Every kind of member commits idle partitions, and goes on there.
+func TestRealMemberIdle(t *testing.T) {
+	for name, join := range map[string]consume.Join{"dynamic": {}, "static": {InstanceID: "one"}, "consumer": {Consumer: true}, "static-consumer": {Consumer: true, InstanceID: "one"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testMemberIdle(t, real.Kafka(t).Client(t), "real-idle-"+name, join)
+		})
+	}
+}
+
+// A topic made again gets no commit of the old one's offsets.
+func TestRealRecreatedTopic(t *testing.T) { testRecreatedTopic(t, real.Kafka(t).Client(t), "real-") }

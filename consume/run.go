@@ -30,6 +30,11 @@ type run struct {
 	turn   int    // of the partitions in pace
 	queued int64  // bytes that wait in queues, about
 
+	member *member       // of the group, for a run that is one; nil where the partitions are the run's own
+	shifts chan shift    // the member's
+	want   chan struct{} // asks for the next poll
+	asked  bool          // a poll is under way
+
 	fetched chan kgo.Fetches
 	keeper  keeper
 	commit  commits
@@ -78,11 +83,12 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 func (e *Engine) run(ctx, work context.Context) (Summary, error) {
 	defer e.stats.setPhase(PhaseEnded)
 	defer e.Close()
-	if e.cfg.Join != nil {
-		return e.runJoined(ctx, work)
-	}
 	r := &run{Engine: e, ctx: ctx, work: work, parts: map[string][]*part{}, left: -1,
-		fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]peeked, 1)}
+		want: make(chan struct{}, 1), fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]peeked, 1)}
+	if e.cfg.Join != nil {
+		r.member = newMember(e, work)
+		r.shifts = r.member.shifts
+	}
 	r.keeper.init(r)
 	r.commit.init(r)
 	err := r.start()
@@ -99,7 +105,9 @@ func (r *run) start() error {
 	r.stats.started = now
 	r.stats.mu.Unlock()
 	for _, row := range r.plan.Rows {
-		r.add(newPart(row))
+		if r.member == nil { // a member's come with the group's assignment
+			r.add(newPart(row))
+		}
 	}
 	if n := r.cfg.End.MaxRecords; n > 0 {
 		r.left = n
@@ -149,6 +157,28 @@ func (r *run) add(p *part) {
 	r.stats.mu.Unlock()
 }
 
+// part is where the run stands on a partition; nil where it is not read.
+func (r *run) part(at offset.Partition) *part {
+	ps := r.parts[at.Topic]
+	if n := int(at.Partition); n >= 0 && n < len(ps) {
+		return ps[n]
+	}
+	return nil
+}
+
+// drop forgets a partition that is somebody else's now, with what of it still waits.
+func (r *run) drop(p *part) {
+	for _, rec := range p.queue {
+		r.queued -= int64(len(rec.Key)+len(rec.Value)) + recordBytes
+	}
+	p.queue = nil
+	r.parts[p.Topic][p.Partition.Partition] = nil
+	r.list = slices.DeleteFunc(r.list, func(x *part) bool { return x == p })
+	r.stats.mu.Lock()
+	r.stats.parts = slices.Clone(r.list)
+	r.stats.mu.Unlock()
+}
+
 // errStop ends the loop without a failure.
 var errStop = errors.New("stop")
 
@@ -168,12 +198,9 @@ func (r *run) loop() error {
 		if err := r.tick(now); err != nil {
 			return err
 		}
-		var fetched <-chan kgo.Fetches
 		wake, waits := r.wake(now), false
-		if r.pace == nil {
-			fetched = r.fetched
-		} else {
-			if wait := r.pace.wait(now); r.queued > 0 || r.anyQueued() {
+		if r.pace != nil {
+			if wait := r.pace.wait(now); r.anyQueued() {
 				if wait == 0 {
 					if err := r.deliverPiece(now); err != nil {
 						return err
@@ -182,9 +209,9 @@ func (r *run) loop() error {
 				}
 				wake, waits = min(wake, wait), true
 			}
-			if r.wantsMore() {
-				fetched = r.fetched
-			}
+		}
+		if r.pace == nil || r.wantsMore() {
+			r.ask()
 		}
 		timer.Reset(wake)
 		select {
@@ -194,8 +221,20 @@ func (r *run) loop() error {
 			if waits {
 				r.stats.throttled.Add(int64(wake))
 			}
-		case f := <-fetched:
-			if err := r.take(f); err != nil {
+		case f := <-r.fetched:
+			r.asked = false
+			if r.member == nil && r.pace == nil {
+				r.ask() // the next poll overlaps with this one's delivery
+			}
+			err := r.take(f)
+			if r.member != nil {
+				r.fetch.AllowRebalance()
+			}
+			if err != nil {
+				return err
+			}
+		case s := <-r.shifts:
+			if err := r.shifted(s); err != nil {
 				return err
 			}
 		case res := <-r.keeper.results:
@@ -287,7 +326,7 @@ func (r *run) anyEnds() bool {
 }
 
 func (r *run) anyQueued() bool {
-	return r.pace != nil && slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) > 0 })
+	return slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) > 0 })
 }
 
 // take handles one poll.
@@ -295,13 +334,9 @@ func (r *run) take(fs kgo.Fetches) error {
 	for i := range fs {
 		for j := range fs[i].Topics {
 			t := &fs[i].Topics[j]
-			ps := r.parts[t.Topic]
 			for k := range t.Partitions {
 				fp := &t.Partitions[k]
-				var p *part
-				if fp.Partition >= 0 && int(fp.Partition) < len(ps) {
-					p = ps[fp.Partition]
-				}
+				p := r.part(offset.Partition{Topic: t.Topic, Partition: fp.Partition})
 				if fp.Err != nil {
 					if err := r.fetchFailed(t.Topic, fp.Partition, p, fp.Err); err != nil {
 						return err
@@ -415,9 +450,11 @@ func (r *run) wantsMore() bool {
 	return slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) == 0 && !p.over() })
 }
 
-// mark is a partition as a checkpoint holds it.
+// mark is a partition as a checkpoint holds it, and what a commit of it must know.
 type mark struct {
 	Position
+	topicID   string
+	bounds    offset.Bounds
 	end, left *int64
 	skip      bool
 }
@@ -426,7 +463,7 @@ type mark struct {
 func (r *run) marks() []mark {
 	out := make([]mark, 0, len(r.list))
 	for _, p := range r.list {
-		m := mark{Position: p.position(), skip: p.skip}
+		m := mark{Position: p.position(), topicID: p.topicID, bounds: p.bounds, skip: p.skip}
 		if p.bounded {
 			end := p.end
 			m.end = &end
