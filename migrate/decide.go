@@ -137,6 +137,9 @@ func describe(f Fingerprint) string {
 // decideExpired: records were removed at the source before the group read them, and may be on the target still. Nothing at
 // the source tells where they begin there, so everything before the first record that is left counts as unread.
 func decideExpired(r Row, e Evidence) (t Translation, ok bool) {
+	if r.Around.drained() {
+		return decideDrained(r, e), true
+	}
 	f, s, ok := pair(r.Around.At, e.At, 0)
 	if !ok || !s.clean(f) {
 		return t, false
@@ -151,6 +154,22 @@ func decideExpired(r Row, e Evidence) (t Translation, ok bool) {
 			r.Committed.Offset, r.Bounds.Start, m)
 	}
 	return t, true
+}
+
+// drained says that the source's log is known to hold no record.
+func (a *Surroundings) drained() bool {
+	return a.AtEnd && a.AtStart && len(a.At) == 0 && len(a.Before) == 0
+}
+
+// decideDrained: the commit expired, and nothing is left at the source. What the target still has, or nothing, is unread.
+func decideDrained(r Row, e Evidence) Translation {
+	t := Translation{Offset: e.Bounds.Start, Outcome: Exact}
+	t.Proof = fmt.Sprintf("nothing to carry: the commit %d expired at the source (log start %d), and neither log holds a record", r.Committed.Offset, r.Bounds.Start)
+	if t.Again = e.Bounds.End - e.Bounds.Start; t.Again > 0 {
+		t.Outcome = Again
+		t.Proof = fmt.Sprintf("the commit %d expired at the source (log start %d), which holds no record: the target's log start is taken", r.Committed.Offset, r.Bounds.Start)
+	}
+	return t
 }
 
 // decideLaterTwins: a match is there, but a later identical record could be it. The first record that is as late as any
@@ -180,7 +199,7 @@ func decideEdges(r Row, e Evidence) (t Translation, ok bool) {
 	a, b := r.Around, e.Bounds
 	if len(a.At) == 0 && len(a.Before) == 0 {
 		if a.AtEnd && a.AtStart && b.Start == b.End {
-			return Translation{Offset: b.End, Outcome: Exact, Proof: "source drained: it holds no record, and neither does the target"}, true
+			return Translation{Offset: b.End, Outcome: Exact, Proof: "nothing to carry: neither log holds a record"}, true
 		}
 		return t, false
 	}

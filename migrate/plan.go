@@ -31,8 +31,9 @@ type PlanOptions struct {
 
 // Planned is a plan and what it leaves out.
 type Planned struct {
-	Plan  *reset.Plan
-	Notes []Note
+	Plan   *reset.Plan
+	Effect Effect
+	Notes  []Note
 	// Skipped are groups that IdleOnly left out.
 	Skipped []string
 }
@@ -79,7 +80,9 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 				continue
 			}
 			create = create && i.Current == nil
-			rows = append(rows, changeOf(i, o))
+			c := changeOf(i, o)
+			p.Effect.add(i, c, o)
+			rows = append(rows, c)
 		}
 		if len(rows) == 0 {
 			continue
@@ -153,16 +156,67 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 	}
 	c.Proof = i.Label() + " (" + string(i.Strategy) + "): " + i.Proof
 	to := reset.Commit{Offset: i.Offset, Metadata: i.Row.Committed.Metadata} // the source's epochs mean nothing here
+	c.Detail = fmt.Sprintf("%d at the source", i.Row.Committed.Offset)
 	switch cur := i.Current; {
-	case cur != nil && cur.Offset > i.Offset && !o.AllowRewind:
-		return leave("the target stands at %d, ahead of %d: not moved back (--allow-rewind moves it)", cur.Offset, i.Offset)
+	case i.pastEnd():
+		c.Detail = fmt.Sprintf("the target's commit %d is past its log end %d; %s", cur.Offset, i.Evidence.Bounds.End, c.Detail)
+	case i.ahead() && !o.AllowRewind:
+		return leave("the target is at %d, %d ahead of %d: not moved back (--allow-rewind moves it)", cur.Offset, cur.Offset-i.Offset, i.Offset)
 	case cur != nil && cur.Offset == i.Offset && cur.Metadata == to.Metadata:
-		c.Action, c.To = checkpointfile.ActionNone, c.From
+		c.Action, c.To, c.Detail = checkpointfile.ActionNone, c.From, ""
 		return c
 	}
 	c.Action, c.To = checkpointfile.ActionCommit, &to
-	c.Detail = fmt.Sprintf("%d at the source", i.Row.Committed.Offset)
 	return c
+}
+
+// pastEnd says that the target group's commit is past the log end there. It is a number without a record, so the group is
+// not ahead by it.
+func (i *Item) pastEnd() bool {
+	return i.Current != nil && i.Evidence.Bounds != nil && i.Current.Offset > i.Evidence.Bounds.End
+}
+
+// ahead says that the target group has read further than the position.
+func (i *Item) ahead() bool { return i.Current != nil && i.Current.Offset > i.Offset && !i.pastEnd() }
+
+// Effect counts what a plan does, by how each row is known. It is made from the rows' proofs.
+type Effect struct {
+	// Exact, Again and Unproven are rows that the plan commits. SumAgain bounds the records that rows of Again read again.
+	Exact, Again, Unproven int
+	SumAgain               int64
+	// Already are rows that need no commit.
+	Already int
+	// Ahead are rows left because the target group has read further, MostAhead offsets at the most.
+	Ahead     int
+	MostAhead int64
+	// Unresolved are rows left because no offset is known, Skipped those of them that SkipUnresolved allowed. Other are rows
+	// left because of the target group.
+	Unresolved, Skipped, Other int
+}
+
+// Left is how many rows the plan leaves although nobody asked for that.
+func (e Effect) Left() int { return e.Ahead + e.Unresolved - e.Skipped + e.Other }
+
+func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
+	switch {
+	case c.Action == checkpointfile.ActionNone:
+		e.Already++
+	case c.Action == checkpointfile.ActionCommit && i.Outcome == Exact:
+		e.Exact++
+	case c.Action == checkpointfile.ActionCommit && i.Outcome == Again:
+		e.Again, e.SumAgain = e.Again+1, e.SumAgain+i.Translation.Again
+	case c.Action == checkpointfile.ActionCommit:
+		e.Unproven++
+	case !i.Resolved() && !i.Unstable:
+		e.Unresolved++
+		if o.SkipUnresolved {
+			e.Skipped++
+		}
+	case i.ahead() && !i.Unstable:
+		e.Ahead, e.MostAhead = e.Ahead+1, max(e.MostAhead, i.Current.Offset-i.Offset)
+	default:
+		e.Other++
+	}
 }
 
 // Tally counts translated rows by outcome.

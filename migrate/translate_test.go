@@ -50,7 +50,7 @@ func TestTranslate(t *testing.T) {
 		"recreated topic": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 20), SameCluster: true, Recreated: true}, label: "unresolved", mention: "created again"},
 		"outside the target": {r: row(100, 100), e: migrate.Evidence{Bounds: log(0, 0), SameCluster: true, SameTopic: true}, label: "unresolved",
 			mention: "offset 100 is outside the target's log [0, 0]"},
-		"drained": {r: row(100, 100), around: &migrate.Surroundings{AtEnd: true, AtStart: true}, e: migrate.Evidence{Bounds: log(0, 0)}, label: "exact", offset: 0, mention: "source drained"},
+		"drained": {r: row(100, 100), around: &migrate.Surroundings{AtEnd: true, AtStart: true}, e: migrate.Evidence{Bounds: log(0, 0)}, label: "exact", offset: 0, mention: "nothing to carry: neither log"},
 		"drained, target is not": {r: row(100, 100), around: &migrate.Surroundings{AtEnd: true, AtStart: true}, e: migrate.Evidence{Bounds: log(0, 5)},
 			label: "unresolved", mention: "the source holds no record to look for"},
 		"next record":         {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), At: []*migrate.Search{hit(2)}}, label: "exact", offset: 2, mention: "is at 2"},
@@ -61,7 +61,11 @@ func TestTranslate(t *testing.T) {
 		"window too small":    {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, At: []*migrate.Search{{Scanned: 10, From: &offset.Record{}}}}, label: "unresolved", mention: "raise --window"},
 		"fewer copied before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 9), Before: []*migrate.Search{miss, {From: &offset.Record{}}, hit(4)}}, label: "at-most-1-again", offset: 5, mention: "is at 4"},
 		"expired":             {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 20)}, around: around([]migrate.Fingerprint{fp(10, 1)}, nil), e: migrate.Evidence{Bounds: log(2, 30), At: []*migrate.Search{hit(9)}}, label: "at-most-7-again", offset: 2, mention: "the commit 3 expired at the source (log start 10)"},
-		"past the end":        {r: row(25, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 30), Before: []*migrate.Search{hit(8)}}, label: "unresolved", mention: "the commit 25 is past the source's log end 20"},
+		"expired, drained, empty target": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 10)}, around: &migrate.Surroundings{AtEnd: true, AtStart: true},
+			e: migrate.Evidence{Bounds: log(4, 4)}, label: "exact", offset: 4, mention: "nothing to carry: the commit 3 expired"},
+		"expired, drained": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 10)}, around: &migrate.Surroundings{AtEnd: true, AtStart: true},
+			e: migrate.Evidence{Bounds: log(4, 9)}, label: "at-most-5-again", offset: 4, mention: "the target's log start is taken"},
+		"past the end": {r: row(25, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 30), Before: []*migrate.Search{hit(8)}}, label: "unresolved", mention: "the commit 25 is past the source's log end 20"},
 		"older than the target": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(40, 50),
 			At: []*migrate.Search{{Conclusive: true, From: &offset.Record{Offset: 40, Time: t0.Add(time.Hour)}}}}, label: "at-most-10-again", offset: 40, mention: "log start taken"},
 		"mm2, the record itself": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 1}, {Source: 9, Target: 12}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "exact", offset: 12, mention: "9 is 12"},
@@ -148,6 +152,7 @@ func TestBuildPlan(t *testing.T) {
 		item(4, migrate.Translation{Outcome: migrate.Unresolved, Reasons: []string{"record: nowhere"}, Hint: "wait"}, nil),
 		item(5, migrate.Translation{Outcome: migrate.NoCommit}, &offset.Committed{Offset: 1}),
 	}}
+	res.Items[3].Current.Offset = 5000 // past the target's log end 40: no record is there, so nothing was read that far
 	idle := map[string]inspect.Description{"g": {NotFound: true}}
 	p, err := migrate.BuildPlan(res, idle, migrate.PlanOptions{Verb: "import"})
 	if err != nil {
@@ -165,6 +170,12 @@ func TestBuildPlan(t *testing.T) {
 	first := p.Plan.Changes[0]
 	if _, known := first.To.LeaderEpoch.Get(); known || first.To.Metadata != "m" || first.To.Offset != 20 || first.Proof != "exact (record): there" {
 		t.Errorf("the first row is %+v: metadata comes along, and the source's leader epoch does not", first)
+	}
+	if d := p.Plan.Changes[3].Detail; !strings.Contains(d, "5000 is past its log end 40") {
+		t.Errorf("a commit past the target's log end is moved back with %q", d)
+	}
+	if e := p.Effect; e != (migrate.Effect{Exact: 2, Already: 1, Ahead: 1, MostAhead: 5, Unresolved: 1}) || e.Left() != 2 {
+		t.Errorf("the plan comes to %+v, %d left", e, e.Left())
 	}
 	if g := p.Plan.Groups[0]; g.Create {
 		t.Error("a group that has commits on the target would be created")
@@ -230,5 +241,20 @@ func TestCompareAt(t *testing.T) {
 		if got, why := migrate.CompareAt(x.s, x.t); got != x.want {
 			t.Errorf("%s: %s (%s), want %s", name, got, why, x.want)
 		}
+	}
+}
+
+func TestLeaveInternal(t *testing.T) {
+	rows := func(topics ...string) (out []migrate.Row) {
+		for _, topic := range topics {
+			out = append(out, migrate.Row{Group: "app", Partition: offset.Partition{Topic: topic}})
+		}
+		return out
+	}
+	kept, left := migrate.LeaveInternal(rows("app-store-changelog", "orders", "app-x-repartition", "app-y-repartition", "app-x-repartition", "other-x-repartition"),
+		func(topic string) bool { return topic == "app-y-repartition" })
+	if len(kept) != 3 || kept[0].Topic != "orders" || kept[1].Topic != "app-y-repartition" || kept[2].Topic != "other-x-repartition" ||
+		strings.Join(left["app"], ",") != "app-store-changelog,app-x-repartition" {
+		t.Errorf("kept %v, left %v", kept, left)
 	}
 }

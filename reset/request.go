@@ -190,9 +190,9 @@ func (g *GroupFacts) storesOn(in []chosen) bool {
 	return slices.ContainsFunc(in, func(c chosen) bool { return slices.Contains(own, c.Topic) })
 }
 
-// internalOf says that a topic is an internal one of the Streams application that the group is: Streams names them after
+// InternalTopic says that a topic is an internal one of the Streams application that the group is: Streams names them after
 // the application id, and their offsets belong to the application's state.
-func internalOf(group, topic string) bool {
+func InternalTopic(group, topic string) bool {
 	return strings.HasPrefix(topic, group+"-") && (strings.HasSuffix(topic, "-repartition") || strings.HasSuffix(topic, "-changelog"))
 }
 
@@ -299,7 +299,7 @@ func (r *Request) committedTopics(g *GroupFacts, topics map[string]inspect.Topic
 		if !r.Scope.matches(name) {
 			continue
 		}
-		if internalOf(g.Name, name) {
+		if InternalTopic(g.Name, name) {
 			internal = append(internal, name)
 			continue
 		}

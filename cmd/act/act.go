@@ -96,6 +96,11 @@ type Run struct {
 	// wide says that several groups were asked for: Kafka's CSV then has the group's column.
 	Wide bool
 
+	// Effect says what the changed rows come to, where the plan knows better than by its numbers. Left counts rows that stay
+	// as they are though nobody asked for that, so that the command is only partly done.
+	Effect string
+	Left   int
+
 	impacts map[reset.Key]reset.Impact
 }
 
@@ -137,7 +142,9 @@ func (w *Run) Do(ctx context.Context) error {
 		if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
 			return err
 		}
-		w.App.Streams.Note("%s: everything stands where it should already; nothing was changed", verb)
+		if w.Left == 0 {
+			w.App.Streams.Note("%s: everything stands where it should already; nothing was changed", verb)
+		}
 		return w.partial()
 	}
 	return w.execute(ctx, sum)
@@ -154,7 +161,7 @@ func (w *Run) nothing() error {
 
 // partial ends a run in which some groups were left out.
 func (w *Run) partial() error {
-	if len(w.Built.Failed) > 0 {
+	if len(w.Built.Failed) > 0 || w.Left > 0 {
 		return cli.Quietly(cli.ExitPartial)
 	}
 	return nil
@@ -178,7 +185,9 @@ func (w *Run) dry(sum reset.Summary) error {
 		w.App.Streams.Warn("executing this would be refused: %v", err)
 	}
 	if sum.Changed == 0 && !w.removes() {
-		w.App.Streams.Note("everything stands where it should already")
+		if w.Left == 0 {
+			w.App.Streams.Note("everything stands where it should already")
+		}
 	} else if w.Flags.Format != render.KafkaCSV {
 		w.App.Streams.Note("dry run: nothing was changed; add --execute to do it")
 	}
@@ -245,7 +254,7 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	case res.SettleErr != nil:
 		return cli.Quietly(cli.ExitPartial)
 	}
-	return nil
+	return w.partial()
 }
 
 // outcome is the exit status of what was executed.

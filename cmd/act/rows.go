@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -282,12 +283,12 @@ func (w *Run) summary(s reset.Summary) string {
 			out = fmt.Sprintf("1 commit of %s is deleted", one)
 		}
 	default:
-		out = fmt.Sprintf("%s of %s %s: %s", render.Plural(s.Changed, "partition"), one, verb, effect(s))
+		out = fmt.Sprintf("%s of %s %s: %s", render.Plural(s.Changed, "partition"), one, verb, cmp.Or(w.Effect, effect(s)))
 		if s.Deleted > 0 {
 			out += fmt.Sprintf("; %s deleted", render.Plural(s.Deleted, "commit"))
 		}
 	}
-	if n := s.Unknown - s.Deleted; n > 0 {
+	if n := s.Unknown - s.Deleted; n > 0 && w.Effect == "" {
 		out += fmt.Sprintf("; %s had no commit to count from", render.Plural(n, "partition"))
 	}
 	for _, rest := range []struct {

@@ -153,6 +153,9 @@ func (o *importOptions) load(name string) error {
 			return cli.Faultf(cli.ExitRefused, "export it again, or leave it out with --group-exclude", "the export has not all of group %s: %s", g.Name, g.Error)
 		}
 	}
+	var internal map[string][]string
+	o.query.Rows, internal = migrate.LeaveInternal(o.query.Rows, func(topic string) bool { return literal(o.scope, topic) })
+	sayInternal(o.app, internal)
 	if len(o.query.Rows) == 0 {
 		return cli.Faultf(cli.ExitNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
 	}
@@ -259,7 +262,9 @@ func (o *importOptions) plan(ctx context.Context, s, source *cli.Session) error 
 		o.app.Streams.Note("the export has no commit to carry")
 		return nil
 	}
-	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: builtOf(planned), Wide: true}
+	w := carrying(o.app, s, &o.write, planned)
+	w.Left = planned.Effect.Left()
+	sayLeft(o.app, planned.Effect)
 	return w.Do(ctx)
 }
 

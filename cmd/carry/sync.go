@@ -207,7 +207,7 @@ func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, p *migr
 	if len(p.Plan.Groups) == 0 {
 		o.app.Streams.Note("there is nothing to carry")
 	} else {
-		w := &act.Run{App: o.app, S: target, Flags: &o.write, Built: builtOf(p), Wide: true}
+		w := carrying(o.app, target, &o.write, p)
 		if err := w.Do(ctx); err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, p *migr
 func (o *syncOptions) apply(ctx context.Context, target *cli.Session, res *migrate.Result, p *migrate.Planned, incomplete bool) error {
 	sum := reset.Summarize(p.Plan)
 	if sum.Changed > 0 {
-		w := &act.Run{App: o.app, S: target, Flags: &o.write, Built: builtOf(p), Wide: true}
+		w := carrying(o.app, target, &o.write, p)
 		if err := w.Do(ctx); err != nil {
 			return err
 		}

@@ -3,11 +3,15 @@ package carry
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -47,4 +51,45 @@ func sayTally(a *cli.App, res *migrate.Result) {
 		}
 	}
 	a.Streams.Note("%s: %s", render.Plural(len(res.Items), "partition"), strings.Join(parts, ", "))
+}
+
+// carrying is the run of a plan that migrate made. What it does is said by its proofs: against the target's own commits,
+// which a first import does not have, it could not be measured.
+func carrying(a *cli.App, s *cli.Session, flags *act.Flags, p *migrate.Planned) *act.Run {
+	e := p.Effect
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		text string
+	}{{e.Exact, "exact"}, {e.Again, "read at most " + render.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}} {
+		if x.n > 0 {
+			parts = append(parts, render.Count(x.n)+" "+x.text)
+		}
+	}
+	return &act.Run{App: a, S: s, Flags: flags, Built: builtOf(p), Wide: true, Effect: strings.Join(parts, ", ")}
+}
+
+// sayLeft names what the plan leaves alone, and why.
+func sayLeft(a *cli.App, e migrate.Effect) {
+	if e.Ahead > 0 {
+		a.Streams.Warn("%s left: the target group has read further, by %s at most; --allow-rewind moves it back", render.Plural(e.Ahead, "partition"), render.Plural(e.MostAhead, "offset"))
+	}
+	if e.Unresolved > 0 {
+		a.Streams.Warn("%s left: unresolved, the rows say why", render.Plural(e.Unresolved, "partition"))
+	}
+	if e.Other > 0 {
+		a.Streams.Warn("%s left because of the target group: the rows say why", render.Plural(e.Other, "partition"))
+	}
+}
+
+// sayInternal names the internal topics that are not carried.
+func sayInternal(a *cli.App, internal map[string][]string) {
+	for _, g := range slices.Sorted(maps.Keys(internal)) {
+		a.Streams.Warn("group %s: a Streams application: its internal topics are left out (%s), and its local state does not move", g, strings.Join(internal[g], ", "))
+	}
+}
+
+// literal says that a topic was named, and not only matched.
+func literal(s cli.TopicScope, topic string) bool {
+	return slices.ContainsFunc(s.Specs, func(t offset.TopicSpec) bool { return t.Topic == topic })
 }

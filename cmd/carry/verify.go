@@ -23,6 +23,8 @@ type verifyOptions struct {
 	format render.Format
 	places migrate.Mapping
 	scope  cli.TopicScope
+
+	saidInternal bool
 }
 
 func newMigrateVerify(a *cli.App) *cobra.Command {
@@ -98,6 +100,15 @@ func (o *verifyOptions) export(ctx context.Context, source *cli.Session, args []
 	if err != nil {
 		return nil, migrateFault(cli.Cause(ctx, err))
 	}
+	for n := range x.Groups {
+		var internal map[string][]string
+		g := &x.Groups[n]
+		g.Rows, internal = migrate.LeaveInternal(g.Rows, func(topic string) bool { return literal(o.scope, topic) })
+		if !o.saidInternal {
+			sayInternal(o.app, internal)
+		}
+	}
+	o.saidInternal = true // sync looks again and again
 	for _, g := range x.Groups {
 		if g.Live {
 			o.app.Streams.Warn("group %s is %s at the source: what it commits meanwhile makes a difference", g.Name, g.State)
