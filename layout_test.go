@@ -32,14 +32,15 @@ func arrows() map[string][]string {
 		"cmd/act":             {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "offset", "reset"},
 		"completions":         {"inspect", "offset"},
 		"offset":              {},
-		"inspect":             {"offset"},
+		"inspect":             {"internal/records", "offset"},
 		"checkpointfile":      {"offset", "checkpointfile/flink"},
-		"reset":               {"inspect", "checkpointfile/...", "offset"},
-		"consume":             {"inspect", "checkpointfile/...", "offset"},
+		"reset":               {"inspect", "internal/records", "checkpointfile/...", "offset"},
+		"consume":             {"inspect", "internal/records", "checkpointfile/...", "offset"},
 		"consume/...":         {"consume/...", "checkpointfile/...", "inspect", "offset"},
-		"migrate":             {"reset", "inspect", "checkpointfile/...", "offset"},
+		"migrate":             {"reset", "inspect", "internal/records", "checkpointfile/...", "offset"},
 		"migrate/store/...":   {"migrate/store/...", "checkpointfile", "offset"},
 		"internal/conn":       {"offset"},
+		"internal/records":    {"offset"},
 		"internal/render":     {"offset"},
 		"internal/sandbox":    {},
 		"internal/kafkatest":  {},
@@ -66,7 +67,7 @@ func outside() map[string][]string {
 		"github.com/spf13/":                       {"cmd/...", "completions"},
 		"github.com/olekukonko/tablewriter":       {"internal/render"},
 		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
-		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "inspect", "internal/conn", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
+		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "inspect", "internal/conn", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
 		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
 		"go.yaml.in/yaml":                         {"internal/conn", "consume/settings"},
 		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},
@@ -248,7 +249,7 @@ func (s source) calls(yield func(name string, n ast.Node)) {
 
 func TestHouseRules(t *testing.T) {
 	t.Parallel()
-	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/conn", "internal/serve", "internal/watch", "internal/sandbox"}
+	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/conn", "internal/records", "internal/serve", "internal/watch", "internal/sandbox"}
 	var declared []string
 	for _, s := range sources(t) {
 		for _, d := range s.file.Decls {

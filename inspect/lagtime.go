@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -49,8 +50,8 @@ func (t TimedLag) BehindHead() (d time.Duration, ok bool) {
 // counts from the log start, as the lag does.
 func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPartition]TimedLag {
 	out := map[GroupPartition]TimedLag{}
-	asks := map[GroupPartition]At{}
-	var list []At
+	asks := map[GroupPartition]records.Span{}
+	var list []records.Span
 	heads := Partitions{}
 	for _, d := range s.Groups {
 		for r := range s.Rows(d) {
@@ -65,8 +66,9 @@ func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPar
 			default:
 				continue
 			}
-			key, at := GroupPartition{r.Group, r.Partition}, At{r.Partition, max(from, r.Bounds.Start)}
-			if at.Offset >= r.Bounds.EndFor(s.Query.Isolation) {
+			key := GroupPartition{r.Group, r.Partition}
+			at := records.Span{Partition: r.Partition, From: max(from, r.Bounds.Start), Until: records.ToEnd}
+			if at.From >= r.Bounds.EndFor(s.Query.Isolation) {
 				out[key] = TimedLag{}
 				continue
 			}
@@ -80,9 +82,12 @@ func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPar
 	}
 	heads.Compact()
 	var eg errgroup.Group
-	var found map[At]Lookup
+	var found map[records.Span]records.Answer
 	var newest map[offset.Partition]Lookup
-	eg.Go(func() error { found = FindRecords(ctx, cl, s.Query.Isolation, s.Topics, list); return nil })
+	eg.Go(func() error {
+		found = records.Reader{Client: cl, Isolation: s.Query.Isolation}.First(ctx, list)
+		return nil
+	})
 	eg.Go(func() error { newest = FindMax(ctx, cl, heads); return nil })
 	_ = eg.Wait() // every error was told per partition
 	for key, at := range asks {

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -99,18 +100,18 @@ func (s *Sampler) Probe(ctx context.Context, l *Look) {
 	if s.NoProbes || len(suspects) == 0 {
 		return
 	}
-	asks := make([]At, 0, len(suspects))
+	asks := make([]records.Span, 0, len(suspects))
 	for _, x := range suspects {
 		if !s.denied[x.Topic] {
-			asks = append(asks, At{x.Partition, x.From})
+			asks = append(asks, probeSpan(x))
 		}
 	}
-	found := FindRecords(ctx, s.Client, l.Snapshot.Query.Isolation, l.Snapshot.Topics, asks)
+	found := records.Reader{Client: s.Client, Isolation: l.Snapshot.Query.Isolation}.First(ctx, asks)
 	for _, x := range suspects {
-		got, asked := found[At{x.Partition, x.From}]
+		got, asked := found[probeSpan(x)]
 		switch {
 		case !asked:
-		case got.Err == nil:
+		case got.Err == nil && (got.Record != nil || got.Empty.Covers(x.From, x.End)):
 			s.History.Probed(x, got.Record)
 		case errors.Is(got.Err, kerr.TopicAuthorizationFailed):
 			if s.denied == nil {
@@ -119,6 +120,10 @@ func (s *Sampler) Probe(ctx context.Context, l *Look) {
 			s.denied[x.Topic] = true // a right that is missing is not asked for at every look
 		}
 	}
+}
+
+func probeSpan(x Suspect) records.Span {
+	return records.Span{Partition: x.Partition, From: x.From, Until: records.ToEnd}
 }
 
 func (s *Sampler) readRetention(ctx context.Context, snap *Snapshot, now time.Time) {

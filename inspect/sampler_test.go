@@ -51,7 +51,7 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 	for range 9 {
 		got, _ = lookAgain(t, s, c)
 	}
-	marker, plain := got[inspect.GroupPartition{Group: "g", Partition: atOffset(f.Topic, 0, 0).Partition}], got[inspect.GroupPartition{Group: "g", Partition: atOffset("plain", 0, 0).Partition}]
+	marker, plain := got[inspect.GroupPartition{Group: "g", Partition: partitionOf(f.Topic, 0)}], got[inspect.GroupPartition{Group: "g", Partition: partitionOf("plain", 0)}]
 	if marker.Health != inspect.HealthOK || marker.Lag != 1 {
 		t.Errorf("before a marker: %s, lag %d", marker.Health, marker.Lag)
 	}
@@ -63,7 +63,7 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 		t.Errorf("lag in time: %+v", plain.LagTime)
 	}
 	kafkatest.Produce(t, cl, kafkatest.Records("plain", 0, 1, 1_700_000_200_000, 0)...)
-	if got, _ = lookAgain(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: atOffset("plain", 0, 0).Partition}].Health != inspect.HealthStalled {
+	if got, _ = lookAgain(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: partitionOf("plain", 0)}].Health != inspect.HealthStalled {
 		t.Errorf("after a record arrived: %+v", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestSamplerSeesRetention(t *testing.T) {
 	s := newSampler(cl, c, "g")
 	lookAgain(t, s, c)
 	got2, _ := lookAgain(t, s, c)
-	d := got2[inspect.GroupPartition{Group: "g", Partition: atOffset("short", 0, 0).Partition}]
+	d := got2[inspect.GroupPartition{Group: "g", Partition: partitionOf("short", 0)}]
 	if d.Health != inspect.HealthAboutToExpire || d.Expires != time.Hour-20*time.Second {
 		t.Errorf("%s, expires in %s (%v)", d.Health, d.Expires, d.LagTime)
 	}
@@ -106,7 +106,7 @@ func TestSamplerWithoutRead(t *testing.T) {
 	if n := fetches.Hits(); n != 1 {
 		t.Errorf("%d fetches were refused", n)
 	}
-	if d := got[inspect.GroupPartition{Group: "g", Partition: atOffset("x", 0, 0).Partition}]; d.Health != inspect.HealthStopped || d.LagTime.Basis != inspect.LagAtLeast {
+	if d := got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]; d.Health != inspect.HealthStopped || d.LagTime.Basis != inspect.LagAtLeast {
 		t.Errorf("%+v", d)
 	}
 }
@@ -126,7 +126,7 @@ func TestSamplerChooses(t *testing.T) {
 	if len(l.Snapshot.Groups) != 2 || !l.Snapshot.Groups[1].NotFound {
 		t.Errorf("groups %+v", l.Snapshot.Groups)
 	}
-	if _, ok := l.Snapshot.Log.At(atOffset("lonely", 1, 0).Partition); !ok {
+	if _, ok := l.Snapshot.Log.At(partitionOf("lonely", 1)); !ok {
 		t.Errorf("the bounds of a topic without a group were not read")
 	}
 	_ = o

@@ -22,6 +22,7 @@ import (
 
 	"github.com/koffset/koffset/bench/internal/measure"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/internal/serve"
 	"github.com/koffset/koffset/internal/watch"
 	"github.com/koffset/koffset/offset"
@@ -98,16 +99,14 @@ func lagTimeRow(ctx context.Context, cl *kgo.Client, runs int) (measure.Row, err
 	if err != nil {
 		return measure.Row{}, err
 	}
-	var asks []inspect.At
+	var asks []records.Span
 	for _, p := range topics["wide"].Partitions {
-		a := inspect.At{}
-		a.Topic, a.Partition.Partition = "wide", p.Number
-		asks = append(asks, a)
+		asks = append(asks, records.Span{Partition: offset.Partition{Topic: "wide", Partition: p.Number}, Until: records.ToEnd})
 	}
 	var ours []time.Duration
 	for i := range runs + 1 {
 		a := time.Now()
-		got := inspect.FindRecords(ctx, cl, offset.ReadUncommitted, topics, asks)
+		got := records.Reader{Client: cl}.First(ctx, asks)
 		took := time.Since(a)
 		for at, l := range got {
 			if l.Err != nil || l.Record == nil {
