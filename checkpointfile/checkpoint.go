@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/koffset/koffset/offset"
 )
 
@@ -296,17 +298,12 @@ func LockJob(jobDir string) (unlock func(), err error) {
 	if err := os.MkdirAll(jobDir, 0o700); err != nil {
 		return nil, writeError(jobDir, err)
 	}
-	path := filepath.Join(jobDir, ".lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, writeError(path, err)
+	lock := flock.New(filepath.Join(jobDir, ".lock"), flock.SetPermissions(0o600))
+	switch ok, err := lock.TryLock(); {
+	case err != nil:
+		return nil, writeError(lock.Path(), err)
+	case !ok:
+		return nil, &FileError{Path: jobDir, Problem: ErrLocked.Error(), Hint: "two runs of one job would overwrite each other's checkpoints: stop the other one, or give this one another job name", Err: ErrLocked}
 	}
-	if err := lockFile(f); err != nil {
-		_ = f.Close() // the lock is the news
-		if errors.Is(err, ErrLocked) {
-			return nil, &FileError{Path: jobDir, Problem: ErrLocked.Error(), Hint: "two runs of one job would overwrite each other's checkpoints: stop the other one, or give this one another job name", Err: ErrLocked}
-		}
-		return nil, writeError(path, err)
-	}
-	return func() { _ = f.Close() }, nil // closing gives the lock back
+	return func() { _ = lock.Close() }, nil // closing gives the lock back
 }

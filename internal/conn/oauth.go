@@ -7,16 +7,17 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 )
 
 // tokenTimeout bounds one request for a token. It happens inside the login of
@@ -26,19 +27,15 @@ const tokenTimeout = 10 * time.Second
 // tokenSource fetches tokens from one endpoint. It is used by all connections
 // of a client at once.
 type tokenSource struct {
-	url        string
-	id, secret string
-	scope      string
-	client     *http.Client
-	now        func() time.Time
+	config *clientcredentials.Config
+	client *http.Client
+	now    func() time.Time
 
 	mu     sync.Mutex
 	cached string
 	// fetched and expires bound the cached token's life; expires is zero when
 	// the endpoint did not say.
 	fetched, expires time.Time
-	// inBody is learned: the endpoint refused HTTP Basic.
-	inBody bool
 }
 
 func (s *Settings) tokenSource(ctx context.Context) (*tokenSource, error) {
@@ -69,8 +66,11 @@ func (s *Settings) tokenSource(ctx context.Context) (*tokenSource, error) {
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
-	return &tokenSource{
-		url: s.text("sasl.oauth.token_url"), id: id, secret: secret, scope: s.text("sasl.oauth.scope"), now: time.Now,
+	config := &clientcredentials.Config{TokenURL: s.text("sasl.oauth.token_url"), ClientID: id, ClientSecret: secret}
+	if scope := s.text("sasl.oauth.scope"); scope != "" {
+		config.Scopes = []string{scope}
+	}
+	return &tokenSource{config: config, now: time.Now,
 		client: &http.Client{Transport: transport, Timeout: tokenTimeout,
 			// Following a redirect would hand the secret to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
@@ -110,93 +110,40 @@ func (t *tokenSource) usable() time.Time {
 }
 
 func (t *tokenSource) host() string {
-	if u, err := url.Parse(t.url); err == nil {
+	if u, err := url.Parse(t.config.TokenURL); err == nil {
 		return u.Host
 	}
 	return ""
 }
 
-// fetch asks once, or twice where the endpoint takes the credentials only in
-// the body (RFC 6749 leaves that to the server).
+// fetch asks the endpoint. The library tries the credentials in the header first and then in the body, which RFC 6749
+// leaves to the server, and remembers which one it took.
 func (t *tokenSource) fetch(ctx context.Context) (token string, life time.Duration, err error) {
-	token, life, err = t.post(ctx, t.inBody)
-	if refused, ok := errors.AsType[*tokenRefused](err); ok && !t.inBody && refused.mayWantBody() {
-		var again error
-		if token, life, again = t.post(ctx, true); again == nil {
-			t.inBody = true
-			return token, life, nil
-		}
+	got, err := t.config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.client))
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+		return "", 0, errors.New(refusal(refused))
 	}
-	return token, life, err
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // the error around it repeats the URL, which can hold a password
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	// Its Expiry is by the library's clock; what the endpoint said is a length of time.
+	seconds, _ := got.Extra("expires_in").(float64)
+	return got.AccessToken, time.Duration(seconds * float64(time.Second)), nil
 }
 
-// tokenRefused is the endpoint's no (RFC 6749, section 5.2).
-type tokenRefused struct {
-	status            int
-	code, description string
-}
-
-func (e *tokenRefused) Error() string {
-	t := fmt.Sprintf("HTTP status %d", e.status)
-	if e.code != "" {
-		t += ", " + e.code
+// refusal is the endpoint's no (RFC 6749, section 5.2) in one line. The library's own text repeats the body.
+func refusal(e *oauth2.RetrieveError) string {
+	t := fmt.Sprintf("HTTP status %d", e.Response.StatusCode)
+	if e.ErrorCode != "" {
+		t += ", " + oneLine(e.ErrorCode)
 	}
-	if e.description != "" {
-		t += ": " + e.description
+	if e.ErrorDescription != "" {
+		t += ": " + oneLine(e.ErrorDescription)
 	}
 	return t
-}
-
-func (e *tokenRefused) mayWantBody() bool {
-	return e.status == http.StatusUnauthorized || e.code == "invalid_client" || e.code == "invalid_request"
-}
-
-func (t *tokenSource) post(ctx context.Context, inBody bool) (string, time.Duration, error) {
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if t.scope != "" {
-		form.Set("scope", t.scope)
-	}
-	if inBody {
-		form.Set("client_id", t.id)
-		form.Set("client_secret", t.secret)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", 0, errors.New("the URL cannot be used")
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	if !inBody {
-		// Section 2.3.1: both are form-encoded before they go into the header.
-		req.SetBasicAuth(url.QueryEscape(t.id), url.QueryEscape(t.secret))
-	}
-	resp, err := t.client.Do(req)
-	if err != nil {
-		// The *url.Error around it repeats the URL, which can hold a password.
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
-		return "", 0, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxSecret))
-	if err != nil {
-		return "", 0, err
-	}
-	var out struct {
-		AccessToken      string  `json:"access_token"`
-		ExpiresIn        float64 `json:"expires_in"`
-		Error            string  `json:"error"`
-		ErrorDescription string  `json:"error_description"`
-	}
-	jsonErr := json.Unmarshal(body, &out)
-	if resp.StatusCode != http.StatusOK {
-		return "", 0, &tokenRefused{status: resp.StatusCode, code: oneLine(out.Error), description: oneLine(out.ErrorDescription)}
-	}
-	if jsonErr != nil || out.AccessToken == "" {
-		return "", 0, errors.New("the answer holds no access_token")
-	}
-	return out.AccessToken, time.Duration(out.ExpiresIn * float64(time.Second)), nil
 }
 
 // oneLine makes a server's text fit for one line of a message.

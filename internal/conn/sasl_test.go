@@ -25,6 +25,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/oauth2/clientcredentials"
 )
 
 // loginBroker is a broker that speaks ApiVersions, SaslHandshake,
@@ -211,6 +212,7 @@ func newTokenServer(t *testing.T, expires int, bodyOnly bool) *tokenServer {
 	ts.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ts.mu.Lock()
 		defer ts.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json") // RFC 6749, section 5.1
 		r.ParseForm()
 		id, secret, basic := r.BasicAuth()
 		if !basic && bodyOnly {
@@ -285,6 +287,7 @@ func TestClientCredentials(t *testing.T) {
 	t.Run("its own authority", func(t *testing.T) {
 		ca := newCA(t, "IdP CA")
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"access_token":"token-x","expires_in":60}`)
 		}))
 		srv.TLS = &tls.Config{Certificates: []tls.Certificate{ca.issue("idp", nil).tls}}
@@ -305,7 +308,7 @@ func TestClientCredentials(t *testing.T) {
 func TestTokenCache(t *testing.T) {
 	ts := newTokenServer(t, 100, false)
 	now := time.Unix(1000, 0)
-	src := &tokenSource{url: ts.URL, id: "my-client", secret: "s+cret", client: ts.Client(), now: func() time.Time { return now }}
+	src := &tokenSource{config: &clientcredentials.Config{TokenURL: ts.URL, ClientID: "my-client", ClientSecret: "s+cret"}, client: ts.Client(), now: func() time.Time { return now }}
 	for _, step := range []struct {
 		after time.Duration
 		want  string
@@ -318,7 +321,7 @@ func TestTokenCache(t *testing.T) {
 	}
 	// A short life leaves ten seconds.
 	ts = newTokenServer(t, 30, false)
-	src = &tokenSource{url: ts.URL, id: "my-client", secret: "s+cret", client: ts.Client(), now: func() time.Time { return now }}
+	src = &tokenSource{config: &clientcredentials.Config{TokenURL: ts.URL, ClientID: "my-client", ClientSecret: "s+cret"}, client: ts.Client(), now: func() time.Time { return now }}
 	for _, step := range []struct {
 		after time.Duration
 		want  string
@@ -330,7 +333,7 @@ func TestTokenCache(t *testing.T) {
 	}
 	// Without expires_in nothing is known of its life.
 	ts = newTokenServer(t, 0, false)
-	src = &tokenSource{url: ts.URL, id: "my-client", secret: "s+cret", client: ts.Client(), now: time.Now}
+	src = &tokenSource{config: &clientcredentials.Config{TokenURL: ts.URL, ClientID: "my-client", ClientSecret: "s+cret"}, client: ts.Client(), now: time.Now}
 	src.token(t.Context())
 	if got, _ := src.token(t.Context()); got != "token-2" {
 		t.Errorf("%q was kept without a known life", got)
