@@ -236,7 +236,7 @@ func TestCheckOnARealBroker(t *testing.T) {
 	check(8, `below-log-start: the log starts 3 after the commit`, g("below"))
 	check(8, `invalid-commit`, g("negative"))
 	check(0, `lag 7, 1 partition uncommitted`, g("some"), "--max-lag", "7")
-	check(8, `lag 7 is above --max-lag 6`, g("some"), "--max-lag", "6")
+	check(8, `lag 7 is above the limit of 6`, g("some"), "--max-lag", "6")
 	// Committed 3, the marker at 3, aborted 4..5, marker 6, open from 7 on: a read_committed reader has nothing to read, and is
 	// not stopped; an uncommitted one has.
 	check(0, `lag 4`, g("markers"), "--no-stall", "--for", "2s", "--isolation", "read_committed")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
@@ -29,12 +28,12 @@ type syncOptions struct {
 
 	query migrate.Query
 	every time.Duration
-	seen  map[checkpointfile.Key]int64 // the source offset that a target row was last set from
+	sync  migrate.Syncer
 	stats syncStats
 }
 
 func newMigrateSync(a *cli.App) *cobra.Command {
-	o := &syncOptions{verifyOptions: verifyOptions{app: a}, seen: map[checkpointfile.Key]int64{}}
+	o := &syncOptions{verifyOptions: verifyOptions{app: a}}
 	c := &cobra.Command{
 		Use:   "sync GROUP…",
 		Short: "Keep groups on another cluster where they are here, until they move over",
@@ -107,28 +106,29 @@ func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args
 		}
 		defer stop()
 	}
-	for n := 1; ; n++ {
-		begin := o.app.Now()
-		err := o.round(ctx, source, target, args, n)
-		o.stats.round(o.app.Now(), o.app.Now().Sub(begin), err)
-		last := !o.write.Execute || o.rounds > 0 && n >= o.rounds
-		if last || ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			// What failed in one round may work in the next: a broker that is back, a topic that was created, a group that
-			// somebody joined while the plan was made. What was refused as a whole stays refused.
-			if code, _ := cli.Classify(err); !passing(err) && (code == cli.ExitUsage || code == cli.ExitDenied || code == cli.ExitRefused) {
-				return err
-			}
-			if !partly(err) {
-				o.app.Streams.Warn("round %d: %v; the next one is in %s", n, err, o.every)
-			}
-		}
-		if err := cli.Wait(ctx, o.every-o.app.Now().Sub(begin)); err != nil {
-			return err
-		}
+	loop := migrate.SyncLoop{Every: o.every, Last: o.rounds, Now: o.app.Now, Ended: o.ended,
+		Round: func(ctx context.Context, n int) error { return o.round(ctx, source, target, args, n) }}
+	if !o.write.Execute {
+		loop.Last = 1
 	}
+	return loop.Run(ctx)
+}
+
+// ended counts a round, and ends the loop after one whose failure will not pass. What failed in one round may work in the
+// next: a broker that is back, a topic that was created, a group that somebody joined while the plan was made. What was
+// refused as a whole stays refused.
+func (o *syncOptions) ended(n int, took time.Duration, more bool, err error) error {
+	o.stats.round(o.app.Now(), took, err)
+	if err == nil || !more {
+		return nil
+	}
+	if code, _ := cli.Classify(err); !passing(err) && (code == cli.ExitUsage || code == cli.ExitDenied || code == cli.ExitRefused) {
+		return err
+	}
+	if !partly(err) {
+		o.app.Streams.Warn("round %d: %v; the next one is in %s", n, err, o.every)
+	}
+	return nil
 }
 
 // passing says that a refusal is about some groups at that moment, and not about the whole run.
@@ -144,11 +144,7 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 		return err
 	}
 	q := o.query
-	q.Header, q.Rows = x.Header, nil
-	for _, g := range x.Groups {
-		q.Rows = append(q.Rows, g.Rows...)
-	}
-	q.Rows = o.changed(q.Rows)
+	q.Header, q.Rows = x.Header, o.sync.Pending(x)
 	pctx, cancel := target.Phase(ctx, "read MirrorMaker's topics")
 	defer cancel()
 	if err := o.strategy.readMM2(pctx, o.app, &q, o.mapping.mm2Source, target, source); err != nil {
@@ -161,35 +157,23 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	}
 	pctx, cancel = target.Phase(ctx, "make the plan")
 	defer cancel()
-	planned, err := migrate.MakePlan(pctx, target.Client, res, migrate.PlanOptions{Verb: "sync", Asked: "from " + x.ClusterID, SkipUnresolved: true, IdleOnly: true})
+	r, err := o.sync.Plan(pctx, target.Client, x, res)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
 	cancel()
-	o.stats.translated(res, len(planned.Skipped))
-	o.sayRound(n, res, planned)
+	o.stats.translated(res, len(r.Planned.Skipped))
+	o.sayRound(n, r)
 	if !o.write.Execute {
-		return o.dryRound(ctx, target, planned, x.Incomplete)
+		return o.dryRound(ctx, target, r)
 	}
-	return o.apply(ctx, target, res, planned, x.Incomplete)
+	return o.apply(ctx, target, r)
 }
 
-// changed leaves out rows that were carried already: their source group has not moved since.
-func (o *syncOptions) changed(rows []migrate.Row) []migrate.Row {
-	var out []migrate.Row
-	for _, r := range rows {
-		k := checkpointfile.Key{Group: r.Group, Partition: r.Partition}
-		if was, done := o.seen[k]; done && r.Committed != nil && r.Committed.Offset == was {
-			continue
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func (o *syncOptions) sayRound(n int, res *migrate.Result, p *migrate.Planned) {
+func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
+	p := r.Planned
 	sum := reset.Summarize(p.Plan)
-	t := res.Count()
+	t := r.Result.Count()
 	line := fmt.Sprintf("round %d: %s to move", n, render.Plural(sum.Changed, "partition"))
 	if sum.Unchanged > 0 {
 		line += fmt.Sprintf(", %s there already", render.Count(sum.Unchanged))
@@ -203,7 +187,8 @@ func (o *syncOptions) sayRound(n int, res *migrate.Result, p *migrate.Planned) {
 	o.app.Streams.Note("%s", line)
 }
 
-func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, p *migrate.Planned, incomplete bool) error {
+func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, r *migrate.SyncRound) error {
+	p := r.Planned
 	if len(p.Plan.Groups) == 0 {
 		o.app.Streams.Note("there is nothing to carry")
 	} else {
@@ -212,14 +197,15 @@ func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, p *migr
 			return err
 		}
 	}
-	if incomplete {
+	if r.Incomplete {
 		return cli.Quietly(cli.ExitPartial)
 	}
 	return nil
 }
 
 // apply executes a round's plan. The first round asks on a terminal, later ones do not: they do what was agreed to.
-func (o *syncOptions) apply(ctx context.Context, target *cli.Session, res *migrate.Result, p *migrate.Planned, incomplete bool) error {
+func (o *syncOptions) apply(ctx context.Context, target *cli.Session, r *migrate.SyncRound) error {
+	p := r.Planned
 	sum := reset.Summarize(p.Plan)
 	if sum.Changed > 0 {
 		w := carrying(o.app, target, &o.write, p)
@@ -229,16 +215,8 @@ func (o *syncOptions) apply(ctx context.Context, target *cli.Session, res *migra
 		o.write.Yes = true
 	}
 	o.stats.moved(sum.Changed)
-	inUse := map[string]bool{}
-	for _, g := range p.Skipped {
-		inUse[g] = true
-	}
-	for _, i := range res.Items {
-		if i.Resolved() && !i.Unstable && !inUse[i.Group] {
-			o.seen[checkpointfile.Key{Group: i.Row.Group, Partition: i.Row.Partition}] = i.Row.Committed.Offset
-		}
-	}
-	if incomplete || res.Count().Unresolved > 0 && o.rounds > 0 {
+	o.sync.Carried(r)
+	if r.Incomplete || r.Result.Count().Unresolved > 0 && o.rounds > 0 {
 		return cli.Quietly(cli.ExitPartial)
 	}
 	return nil

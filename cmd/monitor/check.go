@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 )
@@ -26,7 +27,7 @@ type checkOptions struct {
 	forText         string
 
 	format   render.Format
-	limits   checkLimits
+	limits   inspect.CheckLimits
 	duration time.Duration
 }
 
@@ -80,7 +81,7 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	for _, n := range []struct {
 		flag, text string
 		to         **int64
-	}{{"max-lag", o.maxLag, &o.limits.lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.partitionLag}} {
+	}{{"max-lag", o.maxLag, &o.limits.Lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.PartitionLag}} {
 		if n.text == "" {
 			continue
 		}
@@ -95,7 +96,7 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		o.limits.lagTime = &d
+		o.limits.LagTime = &d
 	}
 	if o.forText == "" && o.noStall {
 		o.forText = "30s"
@@ -122,7 +123,7 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	if o.duration > 0 && o.every > o.duration {
 		return cli.Usagef("", "--interval %s is longer than --for %s", o.every, o.duration)
 	}
-	o.limits.stall, o.limits.expire = o.noStall, expire
+	o.limits.Stall, o.limits.Expire = o.noStall, expire
 	// Here the operator says how long is too long; how long the group usually takes is not known yet.
 	o.rules.MinStall, o.rules.StallGaps, o.rules.Interval = o.duration, 0, min(o.every, o.duration/2)
 	if o.duration == 0 {
@@ -137,44 +138,44 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	defer s.Close()
-	r := &checkRun{limits: o.limits, sampler: o.sampler(s)}
+	r := &inspect.Checker{Limits: o.limits, Sampler: o.sampler(s)}
 	for n := 1; ; n++ {
 		pctx, cancel := s.Phase(ctx, "read the groups")
-		err := r.look(pctx)
+		err := r.Look(pctx)
 		if err = cli.Cause(pctx, err); err != nil {
 			cancel()
 			return err
 		}
 		cancel()
-		if n == 1 && o.limits.expire {
+		if n == 1 && o.limits.Expire {
 			continue // the first look learns how old the records at the commits are
 		}
-		if o.duration == 0 || len(r.failing) == 0 && !r.undecided || r.at.Sub(r.first) >= o.duration {
+		if o.duration == 0 || !r.Open() || r.At.Sub(r.First) >= o.duration {
 			break
 		}
-		if err := cli.Wait(ctx, min(o.every, o.duration-r.at.Sub(r.first))); err != nil {
+		if err := cli.Wait(ctx, min(o.every, o.duration-r.At.Sub(r.First))); err != nil {
 			return err
 		}
 	}
 	return o.print(s, r)
 }
 
-func (o *checkOptions) print(s *cli.Session, r *checkRun) error {
+func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
 	st := o.app.Streams
-	known := slices.DeleteFunc(slices.Clone(r.groups), func(g checkedGroup) bool { return g.missing })
+	known := slices.DeleteFunc(slices.Clone(r.Groups), func(g inspect.CheckedGroup) bool { return g.Missing })
 	if len(known) == 0 {
 		if len(o.names) == 0 {
 			return cli.Faultf(cli.ExitNotFound, "", "no group matches")
 		}
 		return cli.Faultf(cli.ExitNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
 	}
-	reasons := r.reasons()
-	incomplete := len(r.missing) > 0
-	for _, g := range r.groups {
-		incomplete = incomplete || g.missing || g.err != nil
+	reasons := r.Findings()
+	incomplete := len(r.Missing) > 0
+	for _, g := range r.Groups {
+		incomplete = incomplete || g.Missing || g.Err != nil
 	}
 	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", render.Bool(len(reasons) == 0)),
-		render.F("looks", render.Int(int64(r.looks))), render.F("for_seconds", cli.Seconds(r.at.Sub(r.first), true))))
+		render.F("looks", render.Int(int64(r.Looks))), render.F("for_seconds", cli.Seconds(r.At.Sub(r.First), true))))
 	if o.format.IsJSON() {
 		o.groupSheet(w, r)
 	}
@@ -184,17 +185,17 @@ func (o *checkOptions) print(s *cli.Session, r *checkRun) error {
 	if err := w.Close(render.End{Incomplete: incomplete}); err != nil {
 		return err
 	}
-	for _, e := range r.missing {
+	for _, e := range r.Missing {
 		st.Warn("%v: its groups are missing here", e)
 	}
-	for _, g := range r.groups {
+	for _, g := range r.Groups {
 		switch {
-		case g.missing:
-			st.Warn("group %q does not exist", g.name)
-		case g.err != nil:
-			st.Warn("group %q could not be read: %v", g.name, g.err)
+		case g.Missing:
+			st.Warn("group %q does not exist", g.Name)
+		case g.Err != nil:
+			st.Warn("group %q could not be read: %v", g.Name, g.Err)
 		case o.format.IsTable():
-			st.Note("%s", g.summary())
+			st.Note("%s", checkedLine(g))
 		}
 	}
 	switch {
@@ -206,30 +207,30 @@ func (o *checkOptions) print(s *cli.Session, r *checkRun) error {
 	return nil
 }
 
-func (o *checkOptions) groupSheet(w *render.Writer, r *checkRun) {
+func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
 	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: []render.Column{
 		{Key: "group"}, {Key: "type"}, {Key: "state"}, {Key: "member_count"}, {Key: "partition_count"}, {Key: "uncommitted_count"},
 		{Key: "lag"}, {Key: "lag_seconds"}, {Key: "lag_time_basis"}, {Key: "verdict"}, {Key: "ok"}, {Key: "error"},
 	}})
-	for _, g := range r.groups {
-		err := cli.ErrCell(g.err)
-		if g.missing {
+	for _, g := range r.Groups {
+		err := cli.ErrCell(g.Err)
+		if g.Missing {
 			err = render.String("no such group")
 		}
 		lag, basis := render.None(), render.None()
-		if g.health.Partitions > g.health.Uncommitted+g.health.Unread {
-			lag = render.Int(g.health.Lag)
+		if g.Health.Partitions > g.Health.Uncommitted+g.Health.Unread {
+			lag = render.Int(g.Health.Lag)
 		}
-		if g.lagTime.Known {
-			basis = render.Text(string(g.lagTime.Basis))
+		if g.LagTime.Known {
+			basis = render.Text(string(g.LagTime.Basis))
 		}
-		w.Row(render.String(g.name), render.Text(string(g.kind)), render.Text(g.state), render.Int(int64(g.members)), render.Int(int64(g.health.Partitions)),
-			render.Int(int64(g.health.Uncommitted)), lag, cli.Seconds(g.lagTime.D, g.lagTime.Known), basis, render.String(string(g.health.Health)),
-			render.Bool(!g.missing && g.err == nil && !r.fails(g.name)), err)
+		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), render.Int(int64(g.Members)), render.Int(int64(g.Health.Partitions)),
+			render.Int(int64(g.Health.Uncommitted)), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), basis, render.String(string(g.Health.Health)),
+			render.Bool(!g.Missing && g.Err == nil && !r.Fails(g.Name)), err)
 	}
 }
 
-func reasonSheet(w *render.Writer, reasons []checkReason) {
+func reasonSheet(w *render.Writer, reasons []inspect.Finding) {
 	w.Begin(render.Sheet{Name: "reasons", Row: "reason", Columns: []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic", HideEmpty: true},
@@ -241,20 +242,31 @@ func reasonSheet(w *render.Writer, reasons []checkReason) {
 	}})
 	for _, x := range reasons {
 		topic, partition := render.None(), render.None()
-		if x.part.Topic != "" {
-			topic, partition = render.String(x.part.Topic), render.Int32(x.part.Partition)
+		if x.Partition.Topic != "" {
+			topic, partition = render.String(x.Partition.Topic), render.Int32(x.Partition.Partition)
 		}
-		w.Row(render.String(x.group), topic, partition, render.String(x.check), render.String(x.text).Styled(render.Bad), x.value, x.limit)
+		w.Row(render.String(x.Group), topic, partition, render.String(string(x.Check)), render.String(x.Text).Styled(render.Bad), quantityCell(x.Value), quantityCell(x.Limit))
 	}
 }
 
-func (g checkedGroup) summary() string {
-	line := fmt.Sprintf("group %s: %s, lag %s", g.name, g.health.Health, render.Count(g.health.Lag))
-	if g.lagTime.Known && g.lagTime.D > 0 {
-		line += ", oldest waiting record " + offset.FormatDuration(g.lagTime.D) + " old"
+func quantityCell(q inspect.Quantity) render.Cell {
+	switch {
+	case q.Records != nil:
+		return render.Int(*q.Records)
+	case q.Time != nil:
+		return cli.Seconds(*q.Time, true)
 	}
-	if g.health.Uncommitted > 0 {
-		line += ", " + cli.Partitions(g.health.Uncommitted, "uncommitted", "uncommitted")
+	return render.Text(string(q.Status))
+}
+
+// checkedLine sums up one group.
+func checkedLine(g inspect.CheckedGroup) string {
+	line := fmt.Sprintf("group %s: %s, lag %s", g.Name, g.Health.Health, render.Count(g.Health.Lag))
+	if g.LagTime.Known && g.LagTime.D > 0 {
+		line += ", oldest waiting record " + offset.FormatDuration(g.LagTime.D) + " old"
+	}
+	if g.Health.Uncommitted > 0 {
+		line += ", " + cli.Partitions(g.Health.Uncommitted, "uncommitted", "uncommitted")
 	}
 	return line
 }
