@@ -208,13 +208,13 @@ func TestResetWithoutRights(t *testing.T) {
 	tc := b.topic("c", 1)
 	b.produce(tc, 1, 10, time.Second)
 	k.Allow(t, user, kmsg.ACLResourceTypeTopic, tc, kmsg.ACLOperationDescribe)
-	if r := lim(7, "reset", g, "--topic", tc, "--to-offset", "1", "--execute"); !strings.Contains(r.out, "the principal needs READ on the topic") {
+	if r := lim(7, "reset", g, "--topic", tc, "--to-offset", "1", "--execute"); !strings.Contains(r.out, "the user needs READ on the topic") {
 		t.Errorf("got\n%s%s", r.out, r.err)
 	}
 	if r := lim(4, "reset", g, "--topic", tc, "--topic", ta, "--to-offset", "2", "--execute"); !strings.Contains(r.err, "1 partition changed and read back; 1 failed") {
 		t.Errorf("got\n%s%s", r.out, r.err)
 	}
-	if r := lim(7, "delete", g, "--topic", ta, "--execute"); !strings.Contains(r.out, "the principal needs DELETE on the group") {
+	if r := lim(7, "delete", g, "--topic", ta, "--execute"); !strings.Contains(r.out, "the user needs DELETE on the group") {
 		t.Errorf("got\n%s%s", r.out, r.err)
 	}
 	// Without any right on a group.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
@@ -331,87 +329,6 @@ func commitReason(err error) string {
 		return "the group has members of its own now, and only they may commit (" + err.Error() + ")"
 	}
 	return err.Error()
-}
-
-// offsetCommitV9 keeps the request below version 10, which names topics by an id that would have to be looked up first.
-type offsetCommitV9 struct{ *kmsg.OffsetCommitRequest }
-
-func (offsetCommitV9) MaxVersion() int16 { return 9 }
-
-// Group says whose coordinator answers; kgo asks the request for it.
-func (o offsetCommitV9) GroupID() string { return o.Group }
-
-// commitBytes bounds one OffsetCommit: the broker writes it as one batch, and above a megabyte it fails whole.
-const commitBytes = 900_000
-
-// sendCommit commits positions without being a member, in as many requests as their size needs, and yields every
-// position once with the broker's answer.
-func sendCommit(ctx context.Context, cl *kgo.Client, group string, positions []Position) func(yield func(Position, error) bool) {
-	return func(yield func(Position, error) bool) {
-		for len(positions) > 0 {
-			n, size := 0, 0
-			for n < len(positions) && (n == 0 || size < commitBytes) {
-				size += 70 + len(group) + len(positions[n].Topic)
-				n++
-			}
-			chunk := positions[:n]
-			positions = positions[n:]
-			errs, all := commitChunk(ctx, cl, group, chunk)
-			for _, p := range chunk {
-				err := all
-				if all == nil {
-					var answered bool
-					if err, answered = errs[p.Partition]; !answered {
-						err = errLeftOut
-					}
-				}
-				if !yield(p, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func commitChunk(ctx context.Context, cl *kgo.Client, group string, chunk []Position) (map[offset.Partition]error, error) {
-	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.Generation = group, -1
-	at := map[string]int{}
-	for _, p := range chunk {
-		i, ok := at[p.Topic]
-		if !ok {
-			i = len(req.Topics)
-			at[p.Topic] = i
-			t := kmsg.NewOffsetCommitRequestTopic()
-			t.Topic = p.Topic
-			req.Topics = append(req.Topics, t)
-		}
-		rp := kmsg.NewOffsetCommitRequestTopicPartition()
-		rp.Partition, rp.Offset, rp.LeaderEpoch = p.Partition.Partition, p.Offset, p.LeaderEpoch.Wire()
-		rp.Metadata = kmsg.StringPtr("")
-		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
-	}
-	for {
-		node, err := inspect.Coordinator(ctx, cl, group)
-		if err != nil {
-			return nil, err
-		}
-		resp, err := cl.Broker(int(node)).RetriableRequest(ctx, offsetCommitV9{req})
-		if err != nil {
-			return nil, err
-		}
-		errs, moved := map[offset.Partition]error{}, false
-		for _, t := range resp.(*kmsg.OffsetCommitResponse).Topics {
-			for _, p := range t.Partitions {
-				err := kerr.ErrorForCode(p.ErrorCode)
-				errs[offset.Partition{Topic: t.Topic, Partition: p.Partition}] = err
-				moved = moved || errors.Is(err, kerr.NotCoordinator) || errors.Is(err, kerr.CoordinatorLoadInProgress) || errors.Is(err, kerr.CoordinatorNotAvailable)
-			}
-		}
-		if !moved || !pause(ctx, 100*time.Millisecond) {
-			return errs, nil
-		}
-	}
 }
 
 // pause waits, and is false where the context ended first.

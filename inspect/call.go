@@ -27,6 +27,17 @@ func Call[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req 
 	return request[R](ctx, cl, node, req)
 }
 
+// CallOnce is Call without retries, for a caller that looks for another broker itself, or that must know whether a request
+// left.
+func CallOnce[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request) (R, error) {
+	var none R
+	resp, err := cl.Broker(int(node)).Request(ctx, req)
+	if err != nil {
+		return none, noCall(ctx, cl, node, req, err)
+	}
+	return resp.(R), nil
+}
+
 // RetryGroup says that a group's error means "ask again, perhaps elsewhere".
 func RetryGroup(err error) bool { return retryGroup(err) }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -126,12 +128,19 @@ func request[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, r
 	var none R
 	resp, err := cl.Broker(int(node)).RetriableRequest(ctx, req)
 	if err != nil {
-		if errors.Is(err, kerr.UnsupportedVersion) || ctx.Err() == nil && maxVersion(ctx, cl, node, req.Key()) < 0 {
-			return none, fmt.Errorf("%w: %s", errNoCall, kmsg.NameForKey(req.Key()))
-		}
-		return none, err
+		return none, noCall(ctx, cl, node, req, err)
 	}
 	return resp.(R), nil
+}
+
+// noCall is errNoCall where a request failed because the broker does not know it, and otherwise the failure itself.
+func noCall(ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request, err error) error {
+	// A broker that cannot be reached, or that cut the connection, is not asked what it knows: it would be dialled for long.
+	cut := errors.As(err, new(*net.OpError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if errors.Is(err, kerr.UnsupportedVersion) || ctx.Err() == nil && !cut && maxVersion(ctx, cl, node, req.Key()) < 0 {
+		return fmt.Errorf("%w: %s", errNoCall, kmsg.NameForKey(req.Key()))
+	}
+	return err
 }
 
 // maxVersion asks a broker for the newest version of a call that it knows, -1 where it does not know the call. kgo's own

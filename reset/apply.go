@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/checkpointfile"
-	"github.com/koffset/koffset/offset"
 )
 
 // Outcome is what became of one row.
@@ -290,19 +289,6 @@ func (a *applier) set(o Outcome, err error, rows ...int) {
 	a.journal.Note(state, why, in...)
 }
 
-// send writes every group, several at once.
-func (a *applier) send(ctx context.Context) {
-	ctx, cancel := a.o.Phase(ctx, "write the offsets")
-	defer cancel()
-	groups := make([]string, 0, len(a.plan.Groups))
-	for _, g := range a.plan.Groups {
-		if len(a.todo[g.Name]) > 0 || a.remove[g.Name] {
-			groups = append(groups, g.Name)
-		}
-	}
-	sendGroups(ctx, a, groups)
-}
-
 func (a *applier) closeJournal() {
 	outcome := "done"
 	switch {
@@ -315,13 +301,3 @@ func (a *applier) closeJournal() {
 	}
 	a.res.JournalErr = a.journal.Close(outcome)
 }
-
-// inLog is the last check before a request: no number below 0 may ever leave.
-func inLog(c Change) error {
-	if c.Action == checkpointfile.ActionCommit && (c.To == nil || c.To.Offset < 0) {
-		return fmt.Errorf("%s: %w", c.Key(), errNegative)
-	}
-	return nil
-}
-
-var errNegative = &offset.Refusal{Reason: offset.ReasonNegative, Detail: "a target below 0 is no offset and is never sent"}

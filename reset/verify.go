@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/koffset/koffset/checkpointfile"
 )
 
@@ -44,10 +46,10 @@ func (a *applier) verify(ctx context.Context) {
 			good = append(good, i)
 		case row.Outcome == OutcomeUnverified:
 			a.set(OutcomeDiffers, fmt.Errorf("the broker said yes, and %s is stored", show(row.Now)), i)
-		case errors.As(row.Err, new(*doubtfulError)):
-			a.set(OutcomeFailed, row.Err, i)
+		case errors.Is(row.Err, kerr.UnknownServerError):
+			a.set(OutcomeFailed, row.Err, i) // the batch was refused: what was stored before is stored now
 		default:
-			// No answer came: the request may still arrive.
+			// No answer came, or the coordinator's log had not confirmed it: it may still be stored.
 			a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
 		}
 	}

@@ -1,0 +1,173 @@
+package commits
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/koffset/koffset/inspect"
+)
+
+// One request becomes one batch of the offsets topic, whose limit is 1 MiB by default: above it the whole request fails as
+// UNKNOWN_SERVER_ERROR (measured on Kafka 4.3: 10,000 partitions with 20 bytes of metadata each; the tombstones of 1,000
+// partitions for a group whose name has 1,200 characters). So requests are split by bytes; what is atomic is then a
+// partition.
+const (
+	maxBytes = 900_000
+	maxRows  = 2_000
+	rowBytes = 70 // of the offsets topic, beside the strings
+)
+
+// send does what is pending of a group at one broker. again asks for another try, perhaps at another broker.
+func (w *writer) send(ctx context.Context, node int32, g *group) (again bool) {
+	for _, t := range g.tasks {
+		for !t.done() {
+			if err := ended(ctx); err != nil {
+				g.why = err
+				return false
+			}
+			var retry, stop bool
+			if t.Op == RemoveGroup {
+				retry, stop = w.removeGroup(ctx, node, g, t)
+			} else {
+				retry, stop = w.rows(ctx, node, g, t, t.chunk(t.pending))
+			}
+			if retry || stop {
+				return retry
+			}
+		}
+	}
+	return false
+}
+
+// chunk is the beginning of rows that fits into one request.
+func (t *task) chunk(rows []int) []int {
+	if t.Op == RemoveShare {
+		return append([]int(nil), rows...) // it is by topic, and the rows of one must stay together
+	}
+	size := 0
+	for n, i := range rows {
+		size += t.size(i)
+		if n > 0 && (size > maxBytes || n == maxRows) {
+			return append([]int(nil), rows[:n]...)
+		}
+	}
+	return append([]int(nil), rows...)
+}
+
+func (t *task) size(row int) int {
+	r := &t.Rows[row]
+	n := rowBytes + len(t.Group) + len(r.Topic)
+	if t.Op == Commit {
+		n += len(r.Metadata)
+	}
+	return n
+}
+
+// rows sends one request for some rows of a task and tells what it is answered. retry asks for another try, stop gives the
+// group up.
+func (w *writer) rows(ctx context.Context, node int32, g *group, t *task, rows []int) (retry, stop bool) {
+	answers, err := t.ask(ctx, w.cl, node, rows)
+	if err != nil {
+		return w.noAnswer(ctx, g, t, rows, err)
+	}
+	var good []int
+	for n, i := range rows {
+		switch err := answers[n]; {
+		case err == nil:
+			good = append(good, i)
+		case inspect.RetryGroup(err):
+			// A coordinator that gives its partition away answers NOT_COORDINATOR for a write that is in its log already.
+			t.doubt(err, i)
+			retry = true
+		case doubtful(err):
+			t.tell(w.tell, &UnknownError{Err: err, Answered: true}, i)
+		default:
+			t.tell(w.tell, err, i)
+		}
+	}
+	t.tell(w.tell, nil, good...)
+	return retry, false
+}
+
+// noAnswer decides about a request without an answer. A connection that was never made sent nothing.
+func (w *writer) noAnswer(ctx context.Context, g *group, t *task, rows []int, err error) (retry, stop bool) {
+	if c := ended(ctx); c != nil {
+		if !unsent(err) {
+			t.doubt(c, rows...)
+		}
+		g.why = c
+		return false, true
+	}
+	switch {
+	case errors.Is(err, inspect.ErrNoCall):
+		if t.Op == RemoveGroup {
+			t.removed(w.tell, err)
+		} else {
+			t.tell(w.tell, err, rows...)
+		}
+		return false, false
+	case unsent(err):
+		g.why = err
+		return true, false
+	}
+	t.doubt(err, rows...)
+	if g.resent++; g.resent > resends {
+		g.why = err
+		return false, true
+	}
+	return true, false
+}
+
+// removeGroup removes a group. One that is gone already is done.
+func (w *writer) removeGroup(ctx context.Context, node int32, g *group, t *task) (retry, stop bool) {
+	if retry, stop := w.clear(ctx, node, g, t); retry || stop {
+		return retry, stop
+	}
+	err, callErr := t.askRemoveGroup(ctx, w.cl, node)
+	switch {
+	case callErr != nil:
+		return w.noAnswer(ctx, g, t, []int{whole}, callErr)
+	case err == nil, errors.Is(err, kerr.GroupIDNotFound):
+		t.removed(w.tell, nil)
+	case inspect.RetryGroup(err):
+		t.doubt(err, whole)
+		return true, false
+	case doubtful(err):
+		t.removed(w.tell, &UnknownError{Err: err, Answered: true})
+	default:
+		t.removed(w.tell, err)
+	}
+	return false, false
+}
+
+// clear removes the commits of a group that stores too many for one request: DeleteGroups writes their tombstones as one
+// batch. What the broker refuses to remove one by one, such as commits on topics that are gone, is left to DeleteGroups.
+func (w *writer) clear(ctx context.Context, node int32, g *group, t *task) (retry, stop bool) {
+	size := 0
+	rows := make([]int, len(t.Rows))
+	for i := range t.Rows {
+		size += t.size(i)
+		rows[i] = i
+	}
+	if size <= maxBytes {
+		return false, false
+	}
+	one := &task{Job: Job{Group: t.Group, Op: Remove, Rows: t.Rows}}
+	for t.cleared < len(rows) {
+		part := one.chunk(rows[t.cleared:])
+		answers, err := one.ask(ctx, w.cl, node, part)
+		if err != nil {
+			return w.noAnswer(ctx, g, t, []int{whole}, err)
+		}
+		for _, err := range answers {
+			if inspect.RetryGroup(err) {
+				t.doubt(err, whole)
+				return true, false
+			}
+		}
+		t.cleared += len(part)
+	}
+	return false, false
+}
