@@ -244,31 +244,61 @@ func printRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.To
 	})
 }
 
-// ReadPositions exports positions that do not come from the group itself, such as those of a savepoint, as if the group had
-// committed them. source says in words where they are from.
-func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, group, source string, at map[offset.Partition]offset.Foreign, to Sink) (incomplete bool, err error) {
+// ReadPositions exports positions, by group, that do not come from the groups themselves, such as those of a savepoint or a
+// store, as if the groups had committed them. source says in words where they are from.
+func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source string, by map[string]map[offset.Partition]offset.Foreign, to Sink) (incomplete bool, err error) {
 	cluster, err := inspect.ReadCluster(ctx, cl)
 	if err != nil {
 		return true, err
 	}
 	names := map[string]bool{}
-	parts := inspect.Partitions{}
-	for p := range at {
-		if o.Topics == nil || o.Topics.Match(p.Topic) {
-			names[p.Topic] = true
+	for _, at := range by {
+		for p := range at {
+			if o.Topics == nil || o.Topics.Match(p.Topic) {
+				names[p.Topic] = true
+			}
 		}
 	}
 	topics, err := inspect.ReadTopics(ctx, cl, slices.AppendSeq([]string{}, maps.Keys(names)))
 	if err != nil {
 		return true, err
 	}
-	g := Group{Name: group}
+	parts := inspect.Partitions{}
+	var groups []Group
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		groups = append(groups, groupAt(name, by[name], topics, parts))
+	}
+	log := inspect.ReadBounds(ctx, cl, parts)
+	for _, g := range groups {
+		for i := range g.Rows {
+			g.Rows[i].setBounds(log)
+		}
+	}
+	h := Header{CreatedAt: o.CreatedAt, Version: o.Version, ClusterID: cluster.ID, Fingerprints: o.Fingerprints, Source: source, Topics: topicsOf(topics)}
+	if err := to.Begin(h); err != nil {
+		return true, err
+	}
+	if o.Fingerprints {
+		printRows(ctx, cl, topics, log, groups)
+	}
+	for _, g := range groups {
+		incomplete = incomplete || g.incomplete()
+		if err := to.Group(g); err != nil {
+			return true, err
+		}
+	}
+	return incomplete, nil
+}
+
+// groupAt makes the rows of one group; the partitions whose logs are to be read go to parts.
+func groupAt(name string, at map[offset.Partition]offset.Foreign, topics map[string]inspect.Topic, parts inspect.Partitions) Group {
+	g := Group{Name: name}
 	for _, p := range slices.SortedFunc(maps.Keys(at), offset.Partition.Compare) {
-		if !names[p.Topic] {
+		if _, wanted := topics[p.Topic]; !wanted {
 			continue
 		}
 		f := at[p]
-		row := Row{Group: group, Partition: p, Marker: f.Marker}
+		row := Row{Group: name, Partition: p, Marker: f.Marker}
 		if f.Marker == "" {
 			c := f.Committed
 			row.Committed = &c
@@ -280,27 +310,22 @@ func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, group, 
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	log := inspect.ReadBounds(ctx, cl, parts)
-	for i := range g.Rows {
-		r := &g.Rows[i]
-		if l, ok := log.At(r.Partition); ok && r.Error == "" {
-			if l.Err != nil {
-				r.Error = l.Err.Error()
-			} else {
-				b := l.Bounds
-				r.Bounds = &b
-			}
-		}
+	return g
+}
+
+func (r *Row) setBounds(log inspect.Log) {
+	if r.Error != "" {
+		return
 	}
-	h := Header{CreatedAt: o.CreatedAt, Version: o.Version, ClusterID: cluster.ID, Fingerprints: o.Fingerprints, Source: source, Topics: topicsOf(topics)}
-	if err := to.Begin(h); err != nil {
-		return true, err
+	l, ok := log.At(r.Partition)
+	switch {
+	case !ok:
+	case l.Err != nil:
+		r.Error = l.Err.Error()
+	default:
+		b := l.Bounds
+		r.Bounds = &b
 	}
-	groups := []Group{g}
-	if o.Fingerprints {
-		printRows(ctx, cl, topics, log, groups)
-	}
-	return groups[0].incomplete(), to.Group(groups[0])
 }
 
 // Collect makes an export in memory.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,10 +160,9 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	var positions cli.ForeignOffsets
-	name := ""
 	switch {
 	case strings.HasPrefix(o.from, "checkpoint:"):
-		name = slices.Concat(args, o.groups.Names)[0]
+		name := slices.Concat(args, o.groups.Names)[0]
 		found, err := o.app.PositionsOf(strings.TrimPrefix(o.from, "checkpoint:"), &o.snap)
 		if err != nil {
 			return false, err
@@ -192,14 +190,8 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 		defer sink.progress.Stop()
 		return migrate.ReadGroups(ctx, s.Client, opts, sink.sink())
 	}
-	for _, group := range slices.Sorted(maps.Keys(positions)) {
-		bad, err := migrate.ReadPositions(pctx, s.Client, opts, group, store.Mask(o.from), positions[group], sink.sink())
-		if err != nil {
-			return incomplete, cli.Cause(pctx, err)
-		}
-		incomplete = incomplete || bad
-	}
-	return incomplete, nil
+	incomplete, err = migrate.ReadPositions(pctx, s.Client, opts, store.Mask(o.from), positions, sink.sink())
+	return incomplete, cli.Cause(pctx, err)
 }
 
 // writer is where the export goes; nil with --to-store alone. commit makes a file appear, or removes what was written.
@@ -254,7 +246,7 @@ type exportSink struct {
 func (x *exportSink) sink() migrate.Sink {
 	return migrate.Sink{
 		Begin: func(h migrate.Header) (err error) {
-			if x.w != nil && x.file == nil { // positions of several groups begin once
+			if x.w != nil {
 				x.file, err = migrate.NewWriter(x.w, h)
 			}
 			return err
