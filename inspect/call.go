@@ -16,9 +16,12 @@ var ErrNoCall = errNoCall
 // once, and asks again for groups whose coordinator moved or is loading. ask returns an error per group; no entry means
 // that the group is done. fail is told of groups that got no answer. Both may be called from several goroutines at once,
 // never for the same group.
+//
+// It is for writes: what was sent is not sent again after a connection broke, since it may have been done.
 func EachCoordinator(ctx context.Context, cl *kgo.Client, groups []string, chunk int,
 	ask func(ctx context.Context, node int32, groups []string) map[string]error, fail func(group string, err error)) {
-	eachCoordinator(ctx, cl, groups, chunk, ask, fail)
+	a := asker{cl: cl, chunk: chunk, ask: ask, fail: fail}
+	a.run(ctx, groups)
 }
 
 // Call sends one request to one broker and retries what kgo retries. The error is ErrNoCall where the broker does not know
@@ -30,12 +33,7 @@ func Call[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req 
 // CallOnce is Call without retries, for a caller that looks for another broker itself, or that must know whether a request
 // left.
 func CallOnce[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request) (R, error) {
-	var none R
-	resp, err := cl.Broker(int(node)).Request(ctx, req)
-	if err != nil {
-		return none, noCall(ctx, cl, node, req, err)
-	}
-	return resp.(R), nil
+	return requestOnce[R](ctx, cl, node, req)
 }
 
 // RetryGroup says that a group's error means "ask again, perhaps elsewhere".

@@ -29,7 +29,7 @@ type Cluster struct {
 func ReadCluster(ctx context.Context, cl *kgo.Client) (Cluster, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{} // empty, not nil: no topic instead of all
-	resp, err := req.RequestWith(ctx, cl)
+	resp, err := metadata(ctx, cl, req)
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read the cluster's metadata: %w", err)
 	}
@@ -105,7 +105,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 		t.Topic = kmsg.StringPtr(n)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := req.RequestWith(ctx, cl)
+	resp, err := metadata(ctx, cl, req)
 	if err != nil {
 		return nil, fmt.Errorf("read the topics' metadata: %w", err)
 	}

@@ -118,11 +118,17 @@ func (c Commits) Len() int {
 // It reads with RequireStable, so that a commit inside an open transaction is noticed (the broker answers
 // UNSTABLE_OFFSET_COMMIT at once, it does not block), and reads the value of such partitions again without it.
 func ReadCommits(ctx context.Context, cl *kgo.Client, groups []string) []Commits {
-	r := commitReader{cl: cl, out: make(map[string]*Commits, len(groups)), names: map[string]string{}, batch: map[int32]bool{}}
+	return readCommits(ctx, cl, groups, nil)
+}
+
+// readCommits is ReadCommits with the coordinators that the list of groups told.
+func readCommits(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32) []Commits {
+	r := commitReader{cl: cl, out: make(map[string]*Commits, len(groups)), names: map[string]string{}, single: map[int32]bool{}}
 	for _, g := range groups {
 		r.out[g] = &Commits{Group: g}
 	}
-	eachCoordinator(ctx, cl, groups, commitChunk, r.read, r.fail)
+	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, ask: r.read, fail: r.fail}
+	a.run(ctx, groups)
 	out := make([]Commits, len(groups))
 	for i, g := range groups {
 		out[i] = *r.out[g]
@@ -137,11 +143,11 @@ func ReadCommitsOf(ctx context.Context, cl *kgo.Client, group string) (Commits, 
 }
 
 type commitReader struct {
-	cl    *kgo.Client
-	mu    sync.Mutex
-	out   map[string]*Commits
-	names map[string]string // one copy of each topic name, not one a group
-	batch map[int32]bool    // per broker: does it take several groups in one request?
+	cl     *kgo.Client
+	mu     sync.Mutex
+	out    map[string]*Commits
+	names  map[string]string // one copy of each topic name, not one a group
+	single map[int32]bool    // brokers that take one group a request
 }
 
 func (r *commitReader) fail(group string, err error) {
@@ -178,22 +184,11 @@ func (r *commitReader) read(ctx context.Context, node int32, groups []string) ma
 	return errs
 }
 
-// fetch asks one broker. Brokers before 3.0 take one group a request.
+// fetch asks one broker. Brokers before 3.0 take one group a request: such a one is found out by the version of its answer,
+// which spares every other broker a question about its versions.
 func (r *commitReader) fetch(ctx context.Context, node int32, groups []string, stable bool) ([]kmsg.OffsetFetchResponseGroup, map[string]error) {
-	errs := map[string]error{}
-	var out []kmsg.OffsetFetchResponseGroup
-	if !r.batches(ctx, node) {
-		for _, g := range groups {
-			req := kmsg.NewPtrOffsetFetchRequest()
-			req.Group, req.RequireStable = g, stable
-			resp, err := request[*kmsg.OffsetFetchResponse](ctx, r.cl, node, offsetFetchV9{req})
-			if err != nil {
-				errs[g] = err
-				continue
-			}
-			out = append(out, singleGroup(g, resp))
-		}
-		return out, errs
+	if r.takesOne(node) {
+		return r.fetchEach(ctx, node, groups, stable)
 	}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.RequireStable = stable
@@ -202,10 +197,18 @@ func (r *commitReader) fetch(ctx context.Context, node int32, groups []string, s
 		rg.Group = g
 		req.Groups = append(req.Groups, rg)
 	}
-	resp, err := request[*kmsg.OffsetFetchResponse](ctx, r.cl, node, offsetFetchV9{req})
-	if err != nil {
+	resp, err := requestOnce[*kmsg.OffsetFetchResponse](ctx, r.cl, node, offsetFetchV9{req})
+	switch {
+	case err != nil:
 		return nil, all(groups, err)
+	case resp.Version < offsetFetchBatch:
+		r.mu.Lock()
+		r.single[node] = true
+		r.mu.Unlock()
+		return r.fetchEach(ctx, node, groups, stable)
 	}
+	errs := map[string]error{}
+	var out []kmsg.OffsetFetchResponseGroup
 	answered := map[string]bool{}
 	for _, g := range resp.Groups {
 		answered[g.Group] = true
@@ -226,18 +229,33 @@ func (r *commitReader) fetch(ctx context.Context, node int32, groups []string, s
 	return out, errs
 }
 
-func (r *commitReader) batches(ctx context.Context, node int32) bool {
+// offsetFetchBatch is the version of OffsetFetch that takes several groups (Kafka 3.0).
+const offsetFetchBatch = 8
+
+func (r *commitReader) takesOne(node int32) bool {
 	r.mu.Lock()
-	known, ok := r.batch[node]
-	r.mu.Unlock()
-	if ok {
-		return known
+	defer r.mu.Unlock()
+	return r.single[node]
+}
+
+// fetchEach asks a broker that takes one group a request.
+func (r *commitReader) fetchEach(ctx context.Context, node int32, groups []string, stable bool) ([]kmsg.OffsetFetchResponseGroup, map[string]error) {
+	errs := map[string]error{}
+	var out []kmsg.OffsetFetchResponseGroup
+	for _, g := range groups {
+		req := kmsg.NewPtrOffsetFetchRequest()
+		req.Group, req.RequireStable = g, stable
+		resp, err := requestOnce[*kmsg.OffsetFetchResponse](ctx, r.cl, node, offsetFetchV9{req})
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			errs[g] = err
+			continue
+		}
+		out = append(out, singleGroup(g, resp))
 	}
-	known = maxVersion(ctx, r.cl, node, int16(kmsg.OffsetFetch)) >= 8
-	r.mu.Lock()
-	r.batch[node] = known
-	r.mu.Unlock()
-	return known
+	return out, errs
 }
 
 func singleGroup(group string, resp *kmsg.OffsetFetchResponse) kmsg.OffsetFetchResponseGroup {

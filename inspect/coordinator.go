@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -12,13 +15,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inFlight bounds the requests under way at once to one cluster. Eight kept a broker of two cores busy in every
-// measurement; more only queue there.
+// inFlight bounds the requests under way at once to one broker. Eight kept a broker of two cores busy in every measurement;
+// more only queue there.
 const inFlight = 8
 
 // retryPause is the wait before asking again for what a coordinator could not answer yet: a new cluster answers
 // COORDINATOR_NOT_AVAILABLE while it creates the offsets topic, and kgo hands that back at once instead of retrying.
 const retryPause = 100 * time.Millisecond
+
+// movedAfter is how often it is asked, while a broker does not answer, whether its work is another broker's by now. Kafka
+// gives a broker up after broker.session.timeout.ms, 9 s by default.
+const movedAfter = 2 * time.Second
 
 // retryGroup says that an error means "ask again, perhaps elsewhere".
 func retryGroup(err error) bool {
@@ -37,116 +44,211 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// coordinators finds the broker of each group. A group that has none is in errs.
-func coordinators(ctx context.Context, cl *kgo.Client, groups []string) (byNode map[int32][]string, errs map[string]error) {
-	byNode, errs = map[int32][]string{}, map[string]error{}
-	todo := groups
-	for len(todo) > 0 {
+// findCoordinators asks any broker once who coordinates the groups. A group that has no coordinator now is in errs.
+func findCoordinators(ctx context.Context, cl *kgo.Client, groups []string) (byNode map[int32][]string, errs map[string]error) {
+	shards, err := anyBroker(ctx, func(ctx context.Context) ([]kgo.ResponseShard, error) {
 		req := kmsg.NewPtrFindCoordinatorRequest()
-		req.CoordinatorKeys = todo
-		var again []string
-		answered := map[string]bool{}
-		var reqErr error
-		for _, s := range cl.RequestSharded(ctx, req) {
-			if s.Err != nil {
-				reqErr = s.Err
+		req.CoordinatorKeys = groups
+		shards := cl.RequestSharded(ctx, req)
+		for _, s := range shards {
+			if s.Err == nil {
+				return shards, nil
+			}
+		}
+		return shards, shards[0].Err
+	})
+	byNode, errs = map[int32][]string{}, map[string]error{}
+	answered := map[string]bool{}
+	for _, s := range shards {
+		if s.Err != nil {
+			err = s.Err
+			continue
+		}
+		for _, c := range s.Resp.(*kmsg.FindCoordinatorResponse).Coordinators {
+			answered[c.Key] = true
+			if e := kerr.ErrorForCode(c.ErrorCode); e != nil {
+				errs[c.Key] = e
 				continue
 			}
-			for _, c := range s.Resp.(*kmsg.FindCoordinatorResponse).Coordinators {
-				answered[c.Key] = true
-				err := kerr.ErrorForCode(c.ErrorCode)
-				switch {
-				case err == nil:
-					byNode[c.NodeID] = append(byNode[c.NodeID], c.Key)
-				case retryGroup(err):
-					again = append(again, c.Key)
-					errs[c.Key] = err
-				default:
-					errs[c.Key] = err
-				}
-			}
+			byNode[c.NodeID] = append(byNode[c.NodeID], c.Key)
 		}
-		for _, g := range todo {
-			switch {
-			case answered[g]:
-			case retryGroup(reqErr):
-				again = append(again, g)
-				errs[g] = reqErr
-			case reqErr != nil:
-				errs[g] = reqErr
-			default:
-				errs[g] = fmt.Errorf("the broker named no coordinator for group %q", g)
-			}
-		}
-		todo = again
-		if len(todo) > 0 && pause(ctx, retryPause) != nil {
-			for _, g := range todo {
-				errs[g] = fmt.Errorf("%w (%w)", ctx.Err(), errs[g])
-			}
-			return byNode, errs
-		}
-		for _, g := range todo {
-			delete(errs, g)
+	}
+	for _, g := range groups {
+		switch {
+		case answered[g]:
+		case err != nil:
+			errs[g] = err
+		default:
+			errs[g] = fmt.Errorf("the broker named no coordinator for group %q", g)
 		}
 	}
 	return byNode, errs
 }
 
-// Coordinator finds the broker that coordinates a group. The error is the broker's or the connection's.
+// Coordinator finds the broker that coordinates a group, and waits while there is none. The error is the broker's or the
+// connection's.
 func Coordinator(ctx context.Context, cl *kgo.Client, group string) (node int32, err error) {
-	byNode, errs := coordinators(ctx, cl, []string{group})
-	for n := range byNode {
-		return n, nil
+	for n := 0; ; n++ {
+		byNode, errs := findCoordinators(ctx, cl, []string{group})
+		for node := range byNode {
+			return node, nil
+		}
+		err = errs[group]
+		if !retryGroup(err) || pause(ctx, backoff(n)) != nil {
+			return 0, err
+		}
 	}
-	return 0, errs[group]
 }
 
-// eachCoordinator sends requests for groups to their coordinators, at most chunk groups a request and inFlight requests at
-// a time, and asks again for groups whose coordinator moved or is loading. ask returns an error per group; a nil entry, or
-// none, means that the group was answered. fail is told of groups that got no answer. Both may be called from several
-// goroutines at once, never for the same group.
-func eachCoordinator(ctx context.Context, cl *kgo.Client, groups []string, chunk int,
-	ask func(ctx context.Context, node int32, groups []string) map[string]error, fail func(group string, err error)) {
-	for len(groups) > 0 {
-		byNode, errs := coordinators(ctx, cl, groups)
-		for g, err := range errs {
-			fail(g, err)
+// asker sends requests for groups to their coordinators.
+type asker struct {
+	cl    *kgo.Client
+	chunk int // the most groups of one request
+	// ask sends one request. It returns an error per group; a nil entry, or none, means that the group was answered.
+	ask func(ctx context.Context, node int32, groups []string) map[string]error
+	// fail is told of groups that got no answer. Both may be called from several goroutines at once, never for the same group.
+	fail func(group string, err error)
+	// hints are coordinators that were known a moment ago; a group without one is looked up.
+	hints map[string]int32
+	// reads says that a question may be asked twice: again after a connection broke, and elsewhere when the coordinator moves
+	// while it does not answer.
+	reads bool
+
+	p     *patience
+	group sync.WaitGroup
+	mu    sync.Mutex
+	lanes map[int32]*errgroup.Group
+}
+
+// run asks for all groups and returns when each was answered or told to fail.
+func (a *asker) run(ctx context.Context, groups []string) {
+	if len(groups) == 0 {
+		return
+	}
+	a.p, a.lanes = noPatience(ctx), map[int32]*errgroup.Group{}
+	if a.reads {
+		a.p = newPatience(ctx)
+	}
+	defer a.p.stop()
+	known := map[int32][]string{}
+	var unknown []string
+	for _, g := range groups {
+		if node, ok := a.hints[g]; ok {
+			known[node] = append(known[node], g)
+		} else {
+			unknown = append(unknown, g)
 		}
-		again := make(chan string, len(groups))
-		var eg errgroup.Group
-		eg.SetLimit(inFlight)
-		for node, gs := range byNode {
-			for len(gs) > 0 {
-				n := min(chunk, len(gs))
-				part := gs[:n]
-				gs = gs[n:]
-				eg.Go(func() error {
-					for g, err := range ask(ctx, node, part) {
-						switch {
-						case err == nil:
-						case retryGroup(err) && ctx.Err() == nil:
-							again <- g
-						default:
-							fail(g, err)
-						}
-					}
-					return nil
-				})
-			}
-		}
-		_ = eg.Wait() // every failure was told to fail
-		close(again)
-		groups = groups[:0:0]
-		for g := range again {
-			groups = append(groups, g)
-		}
-		if len(groups) > 0 && pause(ctx, retryPause) != nil {
+	}
+	a.send(known, 0)
+	a.lookup(unknown, 0, nil)
+	a.group.Wait()
+}
+
+// lookup finds the coordinators of groups and asks them. last are the errors of the round before.
+func (a *asker) lookup(groups []string, round int, last map[string]error) {
+	if len(groups) == 0 {
+		return
+	}
+	a.group.Go(func() {
+		if round > 0 && pause(a.p.ctx, backoff(round-1)) != nil {
 			for _, g := range groups {
-				fail(g, ctx.Err())
+				a.fail(g, a.p.cause(a.p.ctx.Err(), last[g]))
 			}
 			return
 		}
+		byNode, errs := findCoordinators(a.p.ctx, a.cl, groups)
+		a.settle(errs, round)
+		a.send(byNode, round)
+	})
+}
+
+// settle asks again for groups whose error says so, and tells the others.
+func (a *asker) settle(errs map[string]error, round int) {
+	var again []string
+	for g, err := range errs {
+		switch {
+		case err == nil:
+		case a.p.ctx.Err() == nil && (retryGroup(err) || a.reads && unreachable(err)):
+			again = append(again, g)
+		default:
+			a.fail(g, a.p.cause(err, nil))
+		}
 	}
+	a.lookup(again, round+1, errs)
+}
+
+// send asks the brokers, each in a lane of its own: one that does not answer holds up nobody else's groups.
+func (a *asker) send(byNode map[int32][]string, round int) {
+	for node, groups := range byNode {
+		lane := a.lane(node)
+		a.group.Go(func() {
+			for part := range slices.Chunk(groups, a.chunk) {
+				a.group.Add(1)
+				lane.Go(func() error { // waits for its turn
+					defer a.group.Done()
+					errs := a.askWhere(node, part)
+					if len(errs) < len(part) {
+						a.p.answered()
+					}
+					a.settle(errs, round)
+					return nil
+				})
+			}
+		})
+	}
+}
+
+func (a *asker) lane(node int32) *errgroup.Group {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lanes[node] == nil {
+		a.lanes[node] = new(errgroup.Group)
+		a.lanes[node].SetLimit(inFlight)
+	}
+	return a.lanes[node]
+}
+
+// askWhere asks one broker. While it does not answer, the groups' coordinators are looked up now and then; where they are
+// elsewhere now the question is given up, and its groups are asked for again.
+func (a *asker) askWhere(node int32, groups []string) map[string]error {
+	if !a.reads {
+		return a.ask(a.p.ctx, node, groups)
+	}
+	ctx, cancel := context.WithCancelCause(a.p.ctx)
+	defer cancel(nil)
+	stop := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(movedAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now, _ := findCoordinators(ctx, a.cl, groups[:1]) // one partition's move is enough to ask again
+			if len(now) == 1 && !slices.Contains(slices.Collect(maps.Keys(now)), node) {
+				cancel(kerr.NotCoordinator)
+				return
+			}
+		}
+	}()
+	errs := a.ask(ctx, node, groups)
+	close(stop)
+	if moved := context.Cause(ctx); errors.Is(moved, kerr.NotCoordinator) {
+		for g, err := range errs {
+			if isContext(err) {
+				errs[g] = kerr.NotCoordinator
+			}
+		}
+	}
+	cancel(nil)
+	<-watched
+	return errs
 }
 
 // all gives every group the same error.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -19,55 +17,85 @@ import (
 // describeChunk bounds one describe request: a group's answer holds every member's assignment, which is large.
 const describeChunk = 200
 
-// Describe describes each group with the call of its own type. A group without a type is asked for as a KIP-848 group
-// first and as a classic group then, as Java's client does: the classic call answers "Dead" for a live KIP-848 group
-// (measured on 4.3), so its answer alone would call a running group idle. What is neither is asked for as the other kinds.
+// Describe describes each group with the call of its own type, all types at once. A group without a type is asked for as
+// every type, and the KIP-848 call's answer comes before the classic one's: that answers "Dead" for a live KIP-848 group
+// (measured on 4.3), so its answer alone would call a running group idle.
 //
 // Every group that was asked for is in the result; what could not be described carries its Err, and what does not exist
 // has NotFound.
 func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]Description {
-	d := describer{cl: cl, out: make(map[string]Description, len(groups))}
+	d := describer{cl: cl, out: make(map[string]Description, len(groups)), hints: map[string]int32{}}
 	byType := map[GroupType][]string{}
 	for _, g := range groups {
+		if _, twice := d.out[g.Name]; twice {
+			continue
+		}
 		d.out[g.Name] = Description{Group: g}
 		byType[g.Type] = append(byType[g.Type], g.Name)
-	}
-	d.run(ctx, byType[TypeShare], d.share)
-	d.run(ctx, byType[TypeStreams], d.streams)
-	d.run(ctx, append(byType[TypeConsumer], byType[""]...), d.consumer)
-	classic := byType[TypeClassic]
-	for _, g := range byType[""] {
-		if got := d.out[g]; got.NotFound || errors.Is(got.Err, kerr.UnsupportedVersion) || errors.Is(got.Err, errNoCall) {
-			d.out[g] = Description{Group: Group{Name: g}}
-			classic = append(classic, g)
+		if g.Listed {
+			d.hints[g.Name] = g.Coordinator
 		}
 	}
-	d.run(ctx, classic, d.classic)
-	d.otherKinds(ctx, byType[""])
+	var kinds sync.WaitGroup
+	for _, t := range GroupTypes() {
+		kinds.Go(func() { d.run(ctx, byType[t], d.call(t)) })
+	}
+	kinds.Go(func() { d.untyped(ctx, byType[""]) })
+	kinds.Wait()
 	return d.out
 }
 
-// otherKinds asks for groups without a type that are neither KIP-848 nor classic groups as share and streams groups: one
-// whose broker was left out of the list would pass for a group that does not exist. A broker that knows no such groups says
-// so, and changes nothing.
-func (d *describer) otherKinds(ctx context.Context, groups []string) {
-	for _, call := range []func(*describer, context.Context, int32, []string) map[string]error{(*describer).share, (*describer).streams} {
-		one := &describer{cl: d.cl, out: map[string]Description{}}
-		var ask []string
+// call is the describe call of a type.
+func (d *describer) call(t GroupType) func(context.Context, int32, []string) map[string]error {
+	switch t {
+	case TypeShare:
+		return d.share
+	case TypeStreams:
+		return d.streams
+	case TypeConsumer:
+		return d.consumer
+	}
+	return d.classic
+}
+
+// untyped asks for groups without a type as every kind of group at once. A group is of the kind that knows it, and does not
+// exist when every kind that the broker has says so; an error of one kind is told where no other knows the group, since it
+// might be of that kind. A broker that lacks a kind of group has none of them.
+func (d *describer) untyped(ctx context.Context, groups []string) {
+	if len(groups) == 0 {
+		return
+	}
+	// The KIP-848 call first, and the classic one after it: the order in which answers are believed.
+	order := []GroupType{TypeConsumer, TypeClassic, TypeShare, TypeStreams}
+	answers := make([]describer, len(order))
+	var kinds sync.WaitGroup
+	for i, t := range order {
+		one := &answers[i]
+		*one = describer{cl: d.cl, out: make(map[string]Description, len(groups)), hints: d.hints}
 		for _, g := range groups {
-			if d.out[g].NotFound {
-				ask = append(ask, g)
-				one.out[g] = Description{Group: Group{Name: g}}
-			}
+			one.out[g] = Description{Group: Group{Name: g}}
 		}
-		one.run(ctx, ask, func(ctx context.Context, node int32, names []string) map[string]error {
-			return call(one, ctx, node, names)
-		})
-		for g, x := range one.out {
-			if x.Err == nil && !x.NotFound {
-				d.out[g] = x
+		kinds.Go(func() { one.run(ctx, groups, one.call(t)) })
+	}
+	kinds.Wait()
+	for _, g := range groups {
+		best := Description{Group: Group{Name: g}, NotFound: true}
+		for i := range answers {
+			x := answers[i].out[g]
+			switch {
+			case x.NotFound || errors.Is(x.Err, kerr.UnsupportedVersion) || errors.Is(x.Err, errNoCall):
+				continue
+			case x.Err == nil:
+				best = x
+			case best.Err == nil:
+				best = x
+				continue // another kind may know it
+			default:
+				continue
 			}
+			break
 		}
+		d.set(g, func(x *Description) { *x = best })
 	}
 }
 
@@ -98,13 +126,14 @@ func DescribeNamed(ctx context.Context, cl *kgo.Client, names []string) (map[str
 var errNoCall = errors.New("the broker does not know this call")
 
 type describer struct {
-	cl  *kgo.Client
-	mu  sync.Mutex
-	out map[string]Description
+	cl    *kgo.Client
+	hints map[string]int32
+	mu    sync.Mutex
+	out   map[string]Description
 }
 
 func (d *describer) run(ctx context.Context, groups []string, ask func(context.Context, int32, []string) map[string]error) {
-	eachCoordinator(ctx, d.cl, groups, describeChunk, ask, func(g string, err error) {
+	a := asker{cl: d.cl, chunk: describeChunk, hints: d.hints, reads: true, ask: ask, fail: func(g string, err error) {
 		d.set(g, func(x *Description) {
 			if errors.Is(err, kerr.GroupIDNotFound) {
 				x.NotFound = true
@@ -112,7 +141,8 @@ func (d *describer) run(ctx context.Context, groups []string, ask func(context.C
 			}
 			x.Err = err
 		})
-	})
+	}}
+	a.run(ctx, groups)
 }
 
 func (d *describer) set(group string, f func(*Description)) {
@@ -123,21 +153,30 @@ func (d *describer) set(group string, f func(*Description)) {
 	d.out[group] = x
 }
 
-// request sends one request to one broker. A version that the broker lacks becomes errNoCall.
+// request sends one request to one broker, and again where kgo retries. A version that the broker lacks becomes errNoCall.
 func request[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request) (R, error) {
+	return answerOf[R](ctx, cl, node, req, cl.Broker(int(node)).RetriableRequest)
+}
+
+// requestOnce is request without retries: a broker that cannot be reached is a *BrokerError at once, so that the caller can
+// ask whose work it is by now.
+func requestOnce[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request) (R, error) {
+	return answerOf[R](ctx, cl, node, req, cl.Broker(int(node)).Request)
+}
+
+func answerOf[R kmsg.Response](ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request, send func(context.Context, kmsg.Request) (kmsg.Response, error)) (R, error) {
 	var none R
-	resp, err := cl.Broker(int(node)).RetriableRequest(ctx, req)
-	if err != nil {
-		return none, noCall(ctx, cl, node, req, err)
+	resp, err := send(ctx, req)
+	if err == nil {
+		return resp.(R), nil
 	}
-	return resp.(R), nil
+	return none, transport(node, noCall(ctx, cl, node, req, err))
 }
 
 // noCall is errNoCall where a request failed because the broker does not know it, and otherwise the failure itself.
 func noCall(ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request, err error) error {
 	// A broker that cannot be reached, or that cut the connection, is not asked what it knows: it would be dialled for long.
-	cut := errors.As(err, new(*net.OpError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	if errors.Is(err, kerr.UnsupportedVersion) || ctx.Err() == nil && !cut && maxVersion(ctx, cl, node, req.Key()) < 0 {
+	if errors.Is(err, kerr.UnsupportedVersion) || !noConnection(err) && maxVersion(ctx, cl, node, req.Key()) < 0 {
 		return fmt.Errorf("%w: %s", errNoCall, kmsg.NameForKey(req.Key()))
 	}
 	return err
@@ -149,7 +188,7 @@ func noCall(ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request, e
 func maxVersion(ctx context.Context, cl *kgo.Client, node int32, key int16) int16 {
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "koffset", "1" // empty ones are INVALID_REQUEST
-	kresp, err := cl.Broker(int(node)).RetriableRequest(ctx, req)
+	kresp, err := cl.Broker(int(node)).Request(ctx, req)
 	if err != nil {
 		return math.MaxInt16
 	}
@@ -177,7 +216,7 @@ func codeErr(code int16, msg *string) error {
 func (d *describer) classic(ctx context.Context, node int32, groups []string) map[string]error {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = groups
-	resp, err := request[*kmsg.DescribeGroupsResponse](ctx, d.cl, node, req)
+	resp, err := requestOnce[*kmsg.DescribeGroupsResponse](ctx, d.cl, node, req)
 	if err != nil {
 		return all(groups, err)
 	}
@@ -209,7 +248,7 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 func (d *describer) consumer(ctx context.Context, node int32, groups []string) map[string]error {
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = groups
-	resp, err := request[*kmsg.ConsumerGroupDescribeResponse](ctx, d.cl, node, req)
+	resp, err := requestOnce[*kmsg.ConsumerGroupDescribeResponse](ctx, d.cl, node, req)
 	if err != nil {
 		return all(groups, err)
 	}
@@ -232,7 +271,7 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 func (d *describer) share(ctx context.Context, node int32, groups []string) map[string]error {
 	req := kmsg.NewPtrShareGroupDescribeRequest()
 	req.GroupIDs = groups
-	resp, err := request[*kmsg.ShareGroupDescribeResponse](ctx, d.cl, node, req)
+	resp, err := requestOnce[*kmsg.ShareGroupDescribeResponse](ctx, d.cl, node, req)
 	if err != nil {
 		return all(groups, err)
 	}
@@ -257,7 +296,7 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 func (d *describer) streams(ctx context.Context, node int32, groups []string) map[string]error {
 	req := kmsg.NewPtrStreamsGroupDescribeRequest()
 	req.Groups = groups
-	resp, err := request[*kmsg.StreamsGroupDescribeResponse](ctx, d.cl, node, req)
+	resp, err := requestOnce[*kmsg.StreamsGroupDescribeResponse](ctx, d.cl, node, req)
 	if err != nil {
 		return all(groups, err)
 	}

@@ -2,15 +2,9 @@ package inspect
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/offset"
 )
@@ -36,41 +30,7 @@ type Group struct {
 	ProtocolType string // "consumer", "connect", … and empty for a group that only commits
 	State        string // in Kafka's words, such as Stable or Empty; empty on brokers before 2.6
 	Coordinator  int32
-}
-
-// ListGroups asks every broker for its groups, of every type, and returns them sorted by name. A broker that did not
-// answer is an error in the second result, and its groups are missing; the last result is set when no broker answered.
-func ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []error, err error) {
-	for {
-		groups, missing = groups[:0], missing[:0]
-		answered, loading := false, false
-		for _, s := range cl.RequestSharded(ctx, kmsg.NewPtrListGroupsRequest()) {
-			e := s.Err
-			if e == nil {
-				resp := s.Resp.(*kmsg.ListGroupsResponse)
-				if e = kerr.ErrorForCode(resp.ErrorCode); e == nil {
-					answered = true
-					for _, g := range resp.Groups {
-						groups = append(groups, Group{Name: g.Group, Type: GroupType(strings.ToLower(g.GroupType)), ProtocolType: g.ProtocolType,
-							State: g.GroupState, Coordinator: s.Meta.NodeID})
-					}
-				}
-			}
-			if e != nil {
-				loading = loading || retryGroup(e)
-				missing = append(missing, fmt.Errorf("list the groups of broker %d: %w", s.Meta.NodeID, e))
-			}
-		}
-		// A coordinator that is loading has groups that nobody else can name; wait for it while there is time.
-		if loading && pause(ctx, retryPause) == nil {
-			continue
-		}
-		if !answered && len(missing) > 0 {
-			return nil, missing, errors.Join(missing...)
-		}
-		slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
-		return groups, missing, nil
-	}
+	Listed       bool // the list of groups told it, and who coordinates it; a group that was only named may not exist
 }
 
 // Member is one member of a group.

@@ -56,7 +56,11 @@ func fixed(parts Partitions, ts int64) map[string][]listAsk {
 // that has moved: with three questions at once two were answered NOT_LEADER_FOR_PARTITION, and with a partition that stayed
 // without a leader all of them took 29 s (measured with kgo 1.22.3).
 func listOffsets(ctx context.Context, cl *kgo.Client, topics map[string]Topic, iso offset.Isolation, asks map[string][]listAsk, each func(topic string, a listed)) {
-	l := lister{cl: cl, iso: iso, each: each}
+	if len(asks) == 0 {
+		return
+	}
+	l := lister{cl: cl, iso: iso, each: each, p: newPatience(ctx)}
+	defer l.p.stop()
 	if topics == nil {
 		var err error
 		if topics, err = ReadTopics(ctx, cl, slices.Collect(maps.Keys(asks))); err != nil {
@@ -68,53 +72,27 @@ func listOffsets(ctx context.Context, cl *kgo.Client, topics map[string]Topic, i
 			return
 		}
 	}
-	todo := asks
-	for round := 0; ; round++ {
-		l.ask(ctx, topics, todo)
-		if len(l.moved) == 0 || round == leaderRounds || pause(ctx, leaderPause<<round) != nil {
-			break
-		}
-		fresh, err := ReadTopics(ctx, cl, slices.Collect(maps.Keys(l.moved)))
-		if err != nil {
-			break
-		}
-		topics, todo = fresh, map[string][]listAsk{}
-		for topic, ps := range l.moved {
-			for _, a := range asks[topic] {
-				if _, ok := ps[a.partition]; ok {
-					todo[topic] = append(todo[topic], a)
-				}
-			}
-		}
-		l.moved = nil
-	}
-	for topic, ps := range l.moved {
-		for _, a := range ps {
-			each(topic, a)
-		}
-	}
+	l.ask(topics, asks, 0)
+	l.all.Wait()
 }
 
-// leaderRounds and leaderPause bound the hunt for leaders that are not where they were: with doubling pauses it ends after
-// 1.5 s, by when an election is over.
-const (
-	leaderRounds = 4
-	leaderPause  = 100 * time.Millisecond
-)
+// leaderRounds is how often leaders that are not where they were are looked for: with doubling pauses 1.5 s, by when an
+// election is over. A broker that cannot be reached is tried for longer, until Kafka has given it up.
+const leaderRounds = 4
 
 // lister asks one kind of question about many partitions.
 type lister struct {
 	cl   *kgo.Client
 	iso  offset.Isolation
 	each func(topic string, a listed)
-
-	mu    sync.Mutex
-	moved map[string]map[int32]listed // partitions whose leader is elsewhere now, or cannot be reached
+	p    *patience
+	all  sync.WaitGroup
 }
 
-// ask sends every question to the leader that the metadata names.
-func (l *lister) ask(ctx context.Context, topics map[string]Topic, asks map[string][]listAsk) {
+// ask sends every question to the leader that the metadata names, in the nth round.
+func (l *lister) ask(topics map[string]Topic, asks map[string][]listAsk, n int) {
 	byLeader := map[int32]map[string][]listAsk{}
+	nobody := unsettled{}
 	for topic, list := range asks {
 		t := topics[topic]
 		for _, a := range list {
@@ -124,7 +102,7 @@ func (l *lister) ask(ctx context.Context, topics map[string]Topic, asks map[stri
 				if err == nil {
 					err = kerr.LeaderNotAvailable
 				}
-				l.tell(topic, listed{partition: a.partition, err: err})
+				nobody.add(topic, a, err)
 				continue
 			}
 			if byLeader[p.Leader] == nil {
@@ -133,62 +111,159 @@ func (l *lister) ask(ctx context.Context, topics map[string]Topic, asks map[stri
 			byLeader[p.Leader][topic] = append(byLeader[p.Leader][topic], a)
 		}
 	}
-	var eg errgroup.Group
-	eg.SetLimit(inFlight)
+	l.settle(nobody, n)
 	for node, list := range byLeader {
-		for req := range l.requests(list) {
-			eg.Go(func() error { l.send(ctx, node, req); return nil })
-		}
+		// A lane for each broker: one that does not answer holds up nobody else's partitions.
+		l.all.Go(func() {
+			var lane errgroup.Group
+			lane.SetLimit(inFlight)
+			for req := range l.requests(list) {
+				lane.Go(func() error { l.settle(l.send(node, req), n); return nil })
+			}
+			_ = lane.Wait() // every error was told per partition
+		})
 	}
-	_ = eg.Wait() // every error was told per partition
 }
 
-func (l *lister) send(ctx context.Context, node int32, req *kmsg.ListOffsetsRequest) {
-	// Not retried here: another broker may be the leader by then.
-	kresp, err := l.cl.Broker(int(node)).Request(ctx, req)
-	if err != nil {
-		for _, t := range req.Topics {
-			for _, p := range t.Partitions {
-				l.tell(t.Topic, listed{partition: p.Partition, err: fmt.Errorf("broker %d: %w", node, err)})
+// unsettled are questions without a final answer, with the reason for each.
+type unsettled map[string]map[int32]refused
+
+type refused struct {
+	ask listAsk
+	err error
+}
+
+func (u unsettled) add(topic string, a listAsk, err error) {
+	if u[topic] == nil {
+		u[topic] = map[int32]refused{}
+	}
+	u[topic][a.partition] = refused{a, err}
+}
+
+// settle asks again for what another broker, or the same one a moment later, may answer, and tells the rest.
+func (l *lister) settle(u unsettled, n int) {
+	again := unsettled{}
+	for topic, ps := range u {
+		for part, r := range ps {
+			if l.p.ctx.Err() == nil && (unreachable(r.err) || n < leaderRounds && moved(r.err)) {
+				again.add(topic, r.ask, r.err)
+				continue
 			}
+			l.each(topic, listed{partition: part, err: l.p.cause(r.err, nil)})
 		}
+	}
+	if len(again) == 0 {
 		return
 	}
-	resp := kresp.(*kmsg.ListOffsetsResponse)
+	l.all.Go(func() {
+		err := pause(l.p.ctx, backoff(n))
+		var topics map[string]Topic
+		if err == nil {
+			topics, err = ReadTopics(l.p.ctx, l.cl, slices.Collect(maps.Keys(again)))
+		}
+		asks := map[string][]listAsk{}
+		for topic, ps := range again {
+			for part, r := range ps {
+				if err != nil {
+					l.each(topic, listed{partition: part, err: l.p.cause(err, r.err)})
+					continue
+				}
+				asks[topic] = append(asks[topic], r.ask)
+			}
+		}
+		l.ask(topics, asks, n+1)
+	})
+}
+
+// send asks one broker, tells what it answers, and returns what it did not. While it does not answer, the leaders are looked
+// up now and then; where one is elsewhere now the question is given up.
+func (l *lister) send(node int32, req *kmsg.ListOffsetsRequest) unsettled {
+	ctx, cancel := context.WithCancelCause(l.p.ctx)
+	defer cancel(nil)
+	stop := make(chan struct{})
+	defer close(stop)
+	go l.watch(ctx, stop, node, req, cancel)
+	resp, err := requestOnce[*kmsg.ListOffsetsResponse](ctx, l.cl, node, req)
+	open := unsettled{}
+	if err != nil {
+		if isContext(err) && errors.Is(context.Cause(ctx), kerr.NotLeaderForPartition) {
+			err = kerr.NotLeaderForPartition
+		}
+		if isContext(err) {
+			err = &BrokerError{Broker: node, Err: l.p.cause(err, nil)}
+		}
+		for _, t := range req.Topics {
+			for _, p := range t.Partitions {
+				open.add(t.Topic, listAsk{p.Partition, p.Timestamp}, err)
+			}
+		}
+		return open
+	}
+	l.p.answered()
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions { // what the broker leaves out is told too
+			open.add(t.Topic, listAsk{p.Partition, p.Timestamp}, fmt.Errorf("broker %d left %s:%d out of its answer", node, t.Topic, p.Partition))
+		}
+	}
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
+			asked, ok := open[t.Topic][p.Partition]
+			if !ok {
+				continue
+			}
+			if err := kerr.ErrorForCode(p.ErrorCode); moved(err) {
+				open.add(t.Topic, asked.ask, err)
+				continue
+			}
+			delete(open[t.Topic], p.Partition)
 			a := listed{partition: p.Partition, offset: p.Offset, epoch: offset.EpochOf(p.LeaderEpoch), version: resp.Version, err: kerr.ErrorForCode(p.ErrorCode)}
 			if p.Timestamp >= 0 {
 				a.time = time.UnixMilli(p.Timestamp).UTC()
 			}
-			l.tell(t.Topic, a)
+			l.each(t.Topic, a)
+		}
+	}
+	return open
+}
+
+// watch gives a question up when another broker leads one of its partitions by now.
+func (l *lister) watch(ctx context.Context, stop <-chan struct{}, node int32, req *kmsg.ListOffsetsRequest, giveUp context.CancelCauseFunc) {
+	parts := Partitions{}
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			parts[t.Topic] = append(parts[t.Topic], p.Partition)
+		}
+	}
+	tick := time.NewTicker(movedAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		topics, err := ReadTopics(ctx, l.cl, slices.Collect(maps.Keys(parts)))
+		if err != nil {
+			continue
+		}
+		for topic, ns := range parts {
+			for _, n := range ns {
+				if p, ok := topics[topic].find(n); ok && p.Leader >= 0 && p.Leader != node {
+					giveUp(kerr.NotLeaderForPartition)
+					return
+				}
+			}
 		}
 	}
 }
 
-// tell hands an answer on, or keeps it for another round.
-func (l *lister) tell(topic string, a listed) {
-	if a.err == nil || !again(a.err) {
-		l.each(topic, a)
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.moved == nil {
-		l.moved = map[string]map[int32]listed{}
-	}
-	if l.moved[topic] == nil {
-		l.moved[topic] = map[int32]listed{}
-	}
-	l.moved[topic][a.partition] = a
-}
-
-// again says that another broker, or the same one a moment later, may answer: the leader moved, is being elected, or broke
-// the connection.
-func again(err error) bool {
+// moved says that another broker, or the same one a moment later, may answer: the leader moved or is being elected.
+func moved(err error) bool {
 	var k *kerr.Error
 	if !errors.As(err, &k) {
-		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+		return false
 	}
 	switch k {
 	case kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.OffsetNotAvailable,

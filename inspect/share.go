@@ -30,6 +30,10 @@ type ShareRow struct {
 
 // ReadShareOffsets reads the start offsets of share groups.
 func ReadShareOffsets(ctx context.Context, cl *kgo.Client, groups []string) map[string]ShareOffsets {
+	return readShareOffsets(ctx, cl, groups, nil)
+}
+
+func readShareOffsets(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32) map[string]ShareOffsets {
 	out := make(map[string]ShareOffsets, len(groups))
 	var mu sync.Mutex
 	set := func(s ShareOffsets) {
@@ -37,14 +41,14 @@ func ReadShareOffsets(ctx context.Context, cl *kgo.Client, groups []string) map[
 		defer mu.Unlock()
 		out[s.Group] = s
 	}
-	eachCoordinator(ctx, cl, groups, commitChunk, func(ctx context.Context, node int32, gs []string) map[string]error {
+	ask := func(ctx context.Context, node int32, gs []string) map[string]error {
 		req := kmsg.NewPtrDescribeShareGroupOffsetsRequest()
 		for _, g := range gs {
 			rg := kmsg.NewDescribeShareGroupOffsetsRequestGroup()
 			rg.GroupID, rg.Topics = g, nil
 			req.Groups = append(req.Groups, rg)
 		}
-		resp, err := request[*kmsg.DescribeShareGroupOffsetsResponse](ctx, cl, node, req)
+		resp, err := requestOnce[*kmsg.DescribeShareGroupOffsetsResponse](ctx, cl, node, req)
 		if err != nil {
 			return all(gs, err)
 		}
@@ -57,7 +61,9 @@ func ReadShareOffsets(ctx context.Context, cl *kgo.Client, groups []string) map[
 			set(ShareOffsets{Group: g.GroupID, Rows: shareRowsOf(g)})
 		}
 		return errs
-	}, func(g string, err error) { set(ShareOffsets{Group: g, Err: err}) })
+	}
+	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, ask: ask, fail: func(g string, err error) { set(ShareOffsets{Group: g, Err: err}) }}
+	a.run(ctx, groups)
 	return out
 }
 

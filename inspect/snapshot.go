@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -50,22 +51,13 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	s := &Snapshot{Query: q, commits: map[string]Commits{}}
 	var offsetGroups, shareGroups []string
 	names := make([]string, 0, len(q.Groups))
+	hints := map[string]int32{}
 	for _, g := range q.Groups {
 		names = append(names, g.Name)
-	}
-	type described struct{ m map[string]Description }
-	ch := make(chan described, 1)
-	go func() {
-		if q.SkipDescribe {
-			m := make(map[string]Description, len(q.Groups))
-			for _, g := range q.Groups {
-				m[g.Name] = Description{Group: g}
-			}
-			ch <- described{m}
-			return
+		if g.Listed {
+			hints[g.Name] = g.Coordinator
 		}
-		ch <- described{Describe(ctx, cl, q.Groups)}
-	}()
+	}
 	for _, g := range q.Groups {
 		if g.Type == TypeShare {
 			shareGroups = append(shareGroups, g.Name)
@@ -73,11 +65,16 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 		}
 		offsetGroups = append(offsetGroups, g.Name)
 	}
-	for _, c := range ReadCommits(ctx, cl, offsetGroups) {
-		s.commits[c.Group] = c
-	}
-	s.Share = ReadShareOffsets(ctx, cl, shareGroups)
-	desc := (<-ch).m
+	var desc map[string]Description
+	var reads sync.WaitGroup
+	reads.Go(func() {
+		for _, c := range readCommits(ctx, cl, offsetGroups, hints) {
+			s.commits[c.Group] = c
+		}
+	})
+	reads.Go(func() { s.Share = readShareOffsets(ctx, cl, shareGroups, hints) })
+	reads.Go(func() { desc = q.describe(ctx, cl) })
+	reads.Wait()
 	s.readLateShares(ctx, cl, desc)
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
@@ -88,6 +85,17 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	}
 	s.confirmPastEnd(ctx, cl)
 	return s, nil
+}
+
+func (q Query) describe(ctx context.Context, cl *kgo.Client) map[string]Description {
+	if !q.SkipDescribe {
+		return Describe(ctx, cl, q.Groups)
+	}
+	m := make(map[string]Description, len(q.Groups))
+	for _, g := range q.Groups {
+		m[g.Name] = Description{Group: g}
+	}
+	return m
 }
 
 // readLateShares reads the start offsets of groups that only their description told to be share groups: a group that is not
