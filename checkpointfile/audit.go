@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // Audit is one line of the audit log.
@@ -34,7 +36,7 @@ type Audit struct {
 func AuditFile(stateDir string) string { return filepath.Join(stateDir, "audit.jsonl") }
 
 // AppendAudit appends one line and syncs it. The line goes out in one write to a file opened for appending, so lines of
-// several processes do not mix. The file is made with mode 0600. The error is a *FileError.
+// several processes do not mix. The file is made with mode 0600; a symbolic link is refused. The error is a *FileError.
 func AppendAudit(path string, a Audit) error {
 	a.Time = a.Time.UTC().Truncate(time.Millisecond)
 	line, err := compactJSON(a)
@@ -44,7 +46,7 @@ func AppendAudit(path string, a Audit) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return writeError(path, err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := wholefile.OpenAppend(path)
 	if err != nil {
 		return writeError(path, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/koffset/koffset/internal/wholefile"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -252,7 +253,7 @@ func WriteCheckpoint(jobDir string, h *Header, c Checkpoint) (size int64, err er
 	if err = os.Rename(tmp, final); err != nil {
 		return 0, writeError(final, err)
 	}
-	if err = SyncDir(jobDir); err != nil {
+	if err = wholefile.SyncDir(jobDir); err != nil {
 		return 0, writeError(final, err)
 	}
 	return int64(len(data)), nil

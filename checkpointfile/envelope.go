@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // Kind says what a file is. It is the first thing in it.
@@ -191,12 +193,9 @@ func Read(path string, want Kind, newest int, contents any) (Header, error) {
 
 // ReadFrom is Read from a stream, such as standard input; path is only named in errors.
 func ReadFrom(r io.Reader, path string, want Kind, newest int, contents any) (Header, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	data, err := wholefile.ReadAll(r, maxFile)
 	if err != nil {
 		return Header{}, openError(path, err)
-	}
-	if len(data) > maxFile {
-		return Header{}, &FileError{Path: path, Problem: fmt.Sprintf("the file is larger than %d bytes", maxFile), Err: ErrForeign}
 	}
 	return Decode(path, data, want, newest, contents)
 }
@@ -206,5 +205,9 @@ func openError(path string, err error) error {
 	if errors.As(err, &pe) {
 		return &FileError{Path: path, Problem: pe.Err.Error(), Err: err}
 	}
-	return &FileError{Path: path, Problem: err.Error(), Err: err}
+	cause := err
+	if errors.Is(err, wholefile.ErrBinary) || errors.Is(err, wholefile.ErrTooLarge) {
+		cause = ErrForeign
+	}
+	return &FileError{Path: path, Problem: err.Error(), Err: cause}
 }

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // RowState is what is known about one row of an operation.
@@ -105,7 +107,7 @@ func CreateJournal(stateDir string, h Header, op *Operation, clock func() time.T
 				err = f.Sync()
 			}
 			if err == nil {
-				err = SyncDir(dir)
+				err = wholefile.SyncDir(dir)
 			}
 		}
 		if err != nil {
@@ -185,7 +187,7 @@ func (e *Entry) Count(states ...RowState) int {
 // ReadEntry reads one file of the journal. A last line that was cut off is left out: the process died while it wrote it.
 // The error is a *FileError.
 func ReadEntry(path string) (*Entry, error) {
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, maxFile)
 	if err != nil {
 		return nil, openError(path, err)
 	}

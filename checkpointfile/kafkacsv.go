@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/koffset/koffset/internal/wholefile"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -30,12 +31,9 @@ var csvHeaders = []string{"group", "topic", "partition", "offset", "new-offset",
 // header) and refuses everything else with line and column: another number of columns, a name that cannot be a topic, a
 // number that is no offset, the same partition twice. path is only named in errors, which are *FileError.
 func ReadKafkaCSV(path string, r io.Reader) ([]CSVRow, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	switch {
-	case err != nil:
+	data, err := wholefile.ReadAll(r, maxFile)
+	if err != nil {
 		return nil, openError(path, err)
-	case len(data) > maxFile:
-		return nil, &FileError{Path: path, Problem: fmt.Sprintf("the file is larger than %d bytes", maxFile), Err: ErrForeign}
 	}
 	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 	in.FieldsPerRecord = -1

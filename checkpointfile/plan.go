@@ -117,7 +117,7 @@ type Plan struct {
 	Changes   []Change         `json:"changes"` // sorted by group, topic and partition
 	// Undoes is the journal's id of the operation that this plan reverts.
 	Undoes string `json:"undoes,omitempty"`
-	// Digest identifies the plan; WritePlan and ReadPlan set it, and Seal without a file.
+	// Digest identifies the plan; EncodePlan and DecodePlan set it, and Seal without a file.
 	Digest string `json:"-"`
 }
 
@@ -142,17 +142,7 @@ func (p *Plan) Seal() error {
 	return err
 }
 
-// WritePlan writes a plan for review, indented, atomically, mode 0600. h needs Version and CreatedAt alone. The error is
-// a *FileError.
-func WritePlan(path string, h Header, p *Plan) error {
-	data, err := EncodePlan(h, p)
-	if err != nil {
-		return err
-	}
-	return WriteAtomic(path, data)
-}
-
-// EncodePlan is WritePlan into memory, for a pipe.
+// EncodePlan writes a plan for review, indented. h needs Version and CreatedAt alone. It sets the plan's digest.
 func EncodePlan(h Header, p *Plan) ([]byte, error) {
 	h.Kind, h.SchemaVersion, h.ClusterID = KindPlan, PlanVersion, p.ClusterID
 	data, err := Indented(&h, p)
@@ -160,7 +150,7 @@ func EncodePlan(h Header, p *Plan) ([]byte, error) {
 	return data, err
 }
 
-// DecodePlan reads what WritePlan wrote. The error is a *FileError; beside Decode's reasons it names the first row that no
+// DecodePlan reads what EncodePlan wrote. The error is a *FileError; beside Decode's reasons it names the first row that no
 // koffset would write, such as a negative target.
 func DecodePlan(path string, data []byte) (*Plan, Header, error) {
 	p := &Plan{}

@@ -2,8 +2,6 @@ package checkpointfile
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,12 +26,9 @@ func samplePlan() *Plan {
 }
 
 func TestPlanRoundTrip(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "plan.json")
+	const path = "plan.json"
 	p := samplePlan()
-	if err := WritePlan(path, Header{Version: "1.0.0", CreatedAt: time.Unix(1, 0)}, p); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
+	data, err := EncodePlan(Header{Version: "1.0.0", CreatedAt: time.Unix(1, 0)}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // fresh is how long an answer is used without asking again. Shells call a completion several times a TAB, and people
@@ -74,12 +76,5 @@ func (c cache) store(a Answer) {
 	if err != nil || os.MkdirAll(filepath.Dir(c.path), 0o700) != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(c.path), ".completion-")
-	if err != nil {
-		return
-	}
-	_, err = tmp.Write(b)
-	if cerr := tmp.Close(); err != nil || cerr != nil || os.Rename(tmp.Name(), c.path) != nil {
-		_ = os.Remove(tmp.Name())
-	}
+	_ = wholefile.Write(c.path, b)
 }

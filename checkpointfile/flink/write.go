@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // Writing a planned copy: into a hidden directory beside the new one, synced, read back, compared, and only then renamed.
@@ -59,7 +61,7 @@ func (rw *Rewrite) Write(newDir string, opts WriteOptions) (*Written, error) {
 	if err := os.Rename(tmp, newDir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
-	if err := syncDir(filepath.Dir(newDir)); err != nil {
+	if err := wholefile.SyncDir(filepath.Dir(newDir)); err != nil {
 		return nil, err
 	}
 	w.out.Snapshot, err = w.reopen(newDir)
@@ -279,16 +281,8 @@ func (w *copier) syncDirs() error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return syncDir(p)
+		return wholefile.SyncDir(p)
 	})
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func (w *copier) reopen(dir string) (*Snapshot, error) {

@@ -107,6 +107,9 @@ type Run struct {
 // Do shows the plan, and executes it where --execute says so.
 func (w *Run) Do(ctx context.Context) error {
 	verb := w.Built.Plan.Verb
+	if cli.IsStdout(w.Flags.PlanOut) {
+		w.App.Streams.GiveOut()
+	}
 	for _, g := range w.Built.Failed {
 		w.failGroup(ctx, g)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/wholefile"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -89,7 +90,7 @@ func (w *Run) auditReady() error {
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
 		if err == nil {
 			var f *os.File
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
+			if f, err = wholefile.OpenAppend(path); err == nil {
 				err = f.Close()
 			}
 		}

@@ -289,11 +289,15 @@ func (w *Run) writePlan() error {
 		return nil
 	}
 	h := checkpointfile.Header{Version: w.App.Version, CreatedAt: w.App.Now()}
-	if w.Flags.PlanOut == "-" {
-		return cli.Usagef("name a file", "--plan-out writes a file, since stdout has the rows")
+	data, err := checkpointfile.EncodePlan(h, w.Built.Plan)
+	if err == nil {
+		err = w.App.WriteFile(w.Flags.PlanOut, data)
 	}
-	if err := checkpointfile.WritePlan(w.App.Path(w.Flags.PlanOut), h, w.Built.Plan); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("--plan-out: %w", err)
+	}
+	if cli.IsStdout(w.Flags.PlanOut) {
+		return nil
 	}
 	w.App.Streams.Note("plan %s is in %s: %s", w.Built.Plan.ID(), w.Flags.PlanOut, w.App.Again("apply", w.Flags.PlanOut))
 	return nil

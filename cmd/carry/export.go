@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/migrate"
@@ -103,7 +100,7 @@ func (o *exportOptions) parse(c *cobra.Command, args []string) error {
 			return cli.Usagef("name the topic alone", "an export holds whole topics, --topic %s names partitions", spec)
 		}
 	}
-	if o.out != "" && o.out == "-" {
+	if cli.IsStdout(o.out) {
 		o.out = ""
 	}
 	if o.from != "" {
@@ -205,26 +202,14 @@ func (o *exportOptions) writer() (w io.Writer, commit func(keep bool) error, err
 	return o.app.Streams.Out, nil, nil
 }
 
-// file writes beside the file's place and renames at the end, so that a file is whole or not there. Its mode is 0600:
-// metadata is the applications' own data.
+// file is whole or not there. Its mode is 0600: metadata is the applications' own data.
 func (o *exportOptions) file() (io.Writer, func(bool) error, error) {
-	path := o.app.Path(o.out)
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	w, end, err := o.app.CreateFile(o.out)
 	if err != nil {
 		return nil, nil, cli.Usagef("", "--out: %w", err)
 	}
-	return f, func(keep bool) error {
-		if !keep {
-			return errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-		err := errors.Join(f.Sync(), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-		if err == nil {
-			err = checkpointfile.SyncDir(filepath.Dir(path))
-		}
-		if err != nil {
+	return w, func(keep bool) error {
+		if err := end(keep); err != nil {
 			return fmt.Errorf("write %s: %w", o.out, err)
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/inspect"
@@ -410,12 +408,8 @@ func (o *splitOptions) write(s *cli.Session, parts []migrate.Part) error {
 	if err := f.Write(&b); err != nil {
 		return err
 	}
-	if err := checkpointfile.WriteAtomic(o.app.Path(o.file), b.Bytes()); err != nil {
-		var fe *checkpointfile.FileError
-		if errors.As(err, &fe) {
-			return cli.Usagef("", "--out: %w", err)
-		}
-		return err
+	if err := o.app.WriteFile(o.file, b.Bytes()); err != nil {
+		return cli.Usagef("", "--out: %w", err)
 	}
 	o.app.Streams.Note("wrote %s in %s: koffset consume --range-file %s --part 1 reads the first", render.Plural(len(parts), "part"), o.file, o.file)
 	return nil

@@ -2,11 +2,10 @@ package move
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,17 +64,12 @@ func (s *scopeFlags) parse(a *cli.App, c *cobra.Command, args []string) error {
 
 // readGroups reads --groups-from: a name a line; blank lines and lines that begin with # are left out.
 func (s *scopeFlags) readGroups(a *cli.App) ([]string, error) {
-	var in io.Reader = a.Streams.In
-	if s.groupsFrom != "-" {
-		f, err := os.Open(a.Path(s.groupsFrom))
-		if err != nil {
-			return nil, cli.Usagef("", "--groups-from: %w", err)
-		}
-		defer f.Close()
-		in = f
+	data, err := a.ReadFile(s.groupsFrom)
+	if err != nil {
+		return nil, cli.Usagef("", "--groups-from: %w", err)
 	}
 	var out []string
-	sc := bufio.NewScanner(in)
+	sc := bufio.NewScanner(bytes.NewReader(data))
 	for sc.Scan() {
 		if line := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff")); line != "" && !strings.HasPrefix(line, "#") {
 			out = append(out, line)

@@ -2,9 +2,9 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -192,7 +192,7 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.R
 		return nil, err
 	}
 	if o.flinkConf != "" {
-		data, err := os.ReadFile(o.app.Path(o.flinkConf))
+		data, err := o.app.ReadFile(o.flinkConf)
 		if err != nil {
 			return nil, cli.Usagef("", "--flink-conf: %w", err)
 		}
@@ -286,12 +286,11 @@ func (o *consumeOptions) readRanges(out *settings.Scope) (cluster string, err er
 	case len(o.ranges) > 0:
 		return "", cli.Usagef("leave one of them out", "--range and --range-file were both given")
 	}
-	file, err := os.Open(o.app.Path(o.rangeFile))
+	data, err := o.app.ReadFile(o.rangeFile)
 	if err != nil {
 		return "", cli.Usagef("", "--range-file: %w", err)
 	}
-	defer file.Close()
-	rf, err := consume.ReadRangeFile(file, o.rangeFile)
+	rf, err := consume.ReadRangeFile(bytes.NewReader(data), o.rangeFile)
 	if err != nil {
 		return "", err
 	}

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // FilesOptions of a folder.
@@ -234,7 +234,7 @@ func (s *Files) leaveAsIs(found []foundPart) error {
 			}
 		}
 	}
-	return checkpointfile.SyncDir(s.dir)
+	return wholefile.SyncDir(s.dir)
 }
 
 // Write encodes the batch into the open part.
@@ -307,7 +307,7 @@ func (s *Files) syncDir() error {
 	if !dirty {
 		return nil
 	}
-	if err := checkpointfile.SyncDir(s.dir); err != nil {
+	if err := wholefile.SyncDir(s.dir); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -339,7 +339,7 @@ func (s *Files) Completed(_ context.Context, checkpoint int64) error {
 		s.closing, renamed = s.closing[1:], true
 	}
 	if renamed {
-		return checkpointfile.SyncDir(s.dir)
+		return wholefile.SyncDir(s.dir)
 	}
 	return nil
 }

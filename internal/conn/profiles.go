@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // ProfileInfo is one line of `profile list`.
@@ -80,11 +80,7 @@ func Use(in Inputs, name string) (path string, err error) {
 	}
 	// A configuration file is often a link into a folder of dotfiles: the link
 	// stays, its target is replaced.
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return path, &ConfigError{Where: path, Text: "cannot be resolved", Err: err}
-	}
-	old, err := os.ReadFile(target)
+	old, err := os.ReadFile(path)
 	if err != nil {
 		return path, &ConfigError{Where: path, Text: "cannot be read", Err: err}
 	}
@@ -95,7 +91,7 @@ func Use(in Inputs, name string) (path string, err error) {
 	if bytes.Equal(text, old) {
 		return path, nil
 	}
-	if err := replaceFile(target, text); err != nil {
+	if err := wholefile.Write(path, text); err != nil {
 		return path, &ConfigError{Where: path, Text: "cannot be written", Err: err}
 	}
 	return path, nil
@@ -220,46 +216,4 @@ func replaceScalar(data []byte, n *yaml.Node, word string) []byte {
 	}
 	lines[n.Line-1] = []byte(before + word + rest[len(written):])
 	return bytes.Join(lines, nil)
-}
-
-// replaceFile writes beside the file and renames over it, so that a crash
-// leaves the old or the new one. A file with passwords in it keeps its mode;
-// a new one is the owner's alone.
-func replaceFile(path string, data []byte) (err error) {
-	mode := fs.FileMode(0o600)
-	if st, err := os.Stat(path); err == nil {
-		mode = st.Mode().Perm()
-	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".koffset-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = f.Chmod(mode); err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	if d, openErr := os.Open(dir); openErr == nil {
-		// Not every file system can sync a folder; the rename is done.
-		_ = d.Sync()
-		d.Close()
-	}
-	return nil
 }

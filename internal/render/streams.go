@@ -39,6 +39,7 @@ type Streams struct {
 	jsonErrs bool
 	progress bool // a progress line stands on the terminal
 	outErr   error
+	given    io.Writer // what Out was before GiveOut
 }
 
 // System returns the streams of this process.
@@ -58,6 +59,18 @@ func System() *Streams {
 	return s
 }
 
+// GiveOut hands stdout over to a file that the command line sends there. Rows go to stderr from then on, so that the file
+// stays whole.
+func (s *Streams) GiveOut() io.Writer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.given == nil {
+		s.given = s.Out
+		s.Out, s.OutTTY = s.Err, s.ErrTTY
+	}
+	return s.given
+}
+
 // Flush writes out what Out holds back. A command that prints as things happen
 // flushes after each of them.
 func (s *Streams) Flush() error {
@@ -67,7 +80,11 @@ func (s *Streams) Flush() error {
 }
 
 func (s *Streams) flush() error {
-	if f, ok := s.Out.(interface{ Flush() error }); ok {
+	for _, out := range []io.Writer{s.given, s.Out} {
+		f, ok := out.(interface{ Flush() error })
+		if !ok {
+			continue
+		}
 		s.clearProgress(s.OutTTY)
 		if err := f.Flush(); err != nil && s.outErr == nil {
 			s.outErr = err
