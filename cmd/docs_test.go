@@ -244,17 +244,17 @@ func (d *docShell) words(line string) []string {
 	return out
 }
 
-// Every direct dependency has its reason in the README.
+// Every direct dependency has its reason in docs/dependencies.md.
 func TestDependenciesAreExplained(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "dependencies.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := string(readme)[strings.Index(string(readme), "### Dependencies"):]
+	table := string(page)
 	direct := regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1)
 	if len(direct) < 10 {
 		t.Fatalf("go.mod names %d direct dependencies", len(direct))
@@ -265,7 +265,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(table, "`"+name+"`") {
-			t.Errorf("the README does not say what %s is for", name)
+			t.Errorf("docs/dependencies.md does not say what %s is for", name)
 		}
 	}
 }

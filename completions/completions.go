@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Deadline bounds one completion, connecting included. A shell waits for it at every TAB: beyond a second people press
@@ -65,7 +66,7 @@ func topicWords(topics []Topic, word string) []cobra.Completion {
 	for _, t := range topics {
 		if !colon {
 			if strings.HasPrefix(t.Name, word) {
-				out = append(out, cobra.CompletionWithDesc(t.Name, count(t.Partitions)))
+				out = append(out, cobra.CompletionWithDesc(t.Name, text.Plural(t.Partitions, "partition")))
 			}
 			continue
 		}
@@ -74,13 +75,6 @@ func topicWords(topics []Topic, word string) []cobra.Completion {
 		}
 	}
 	return out
-}
-
-func count(n int) string {
-	if n == 1 {
-		return "1 partition"
-	}
-	return strconv.Itoa(n) + " partitions"
 }
 
 // maxPartitionWords keeps a TAB on a topic of thousands of partitions readable.

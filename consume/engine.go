@@ -10,6 +10,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -180,5 +181,5 @@ const (
 )
 
 func (s Summary) String() string {
-	return fmt.Sprintf("%s after %s records, %s", s.Ended, count(s.Stats.Records), sizeText(float64(s.Stats.Bytes)))
+	return fmt.Sprintf("%s after %s records, %s", s.Ended, text.Count(s.Stats.Records), sizeText(float64(s.Stats.Bytes)))
 }

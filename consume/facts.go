@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -149,7 +150,7 @@ func nearTopics(ctx context.Context, c *Config, name string) string {
 	if err != nil {
 		return ""
 	}
-	return didYouMean(offset.Near(name, inspect.VisibleNames(all)))
+	return didYouMean(text.Near(name, inspect.VisibleNames(all)))
 }
 
 func nearGroups(ctx context.Context, c *Config) []string {
@@ -164,7 +165,7 @@ func nearGroups(ctx context.Context, c *Config) []string {
 		}
 		names = append(names, g.Name)
 	}
-	return offset.Near(c.Group, names)
+	return text.Near(c.Group, names)
 }
 
 // groupMembers are the members that the group has now: only they may commit.

@@ -2,7 +2,11 @@ package consume
 
 // A reader that falls behind its own commits: noticed over three checkpoints, with the reason.
 
-import "time"
+import (
+	"time"
+
+	"github.com/koffset/koffset/internal/text"
+)
 
 // gapCause is why the gap between what was read and what is committed, or between the reader and the log end, grows.
 type gapCause string
@@ -54,9 +58,9 @@ func (g *gapWatch) look(r *run, now time.Time) {
 	g.told = cause
 	switch cause {
 	case gapCheckpoints, gapCommits:
-		r.notify(warnf("", "%s offsets are read and not committed, more with each of the last %d checkpoints: %s", count(s.uncommitted), gapLooks-1, cause))
+		r.notify(warnf("", "%s offsets are read and not committed, more with each of the last %d checkpoints: %s", text.Count(s.uncommitted), gapLooks-1, cause))
 	default:
-		r.notify(warnf("", "the reader is %s offsets behind the log end, more with each of the last %d checkpoints: %s", count(s.lag), gapLooks-1, cause))
+		r.notify(warnf("", "the reader is %s offsets behind the log end, more with each of the last %d checkpoints: %s", text.Count(s.lag), gapLooks-1, cause))
 	}
 }
 

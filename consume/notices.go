@@ -5,9 +5,9 @@ package consume
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -31,14 +31,14 @@ func (c *Config) startNotices(p *Plan, f planFacts) []Notice {
 	}
 	t := p.Totals()
 	if t.PassedOver > 0 {
-		out = append(out, warnf("--from current starts at the commits; --max-skip N refuses", "group %s: %s unread offsets are passed over", p.Group, count(t.PassedOver)))
+		out = append(out, warnf("--from current starts at the commits; --max-skip N refuses", "group %s: %s unread offsets are passed over", p.Group, text.Count(t.PassedOver)))
 	}
 	if t.ReadAgain > 0 {
-		out = append(out, warnf("", "group %s: %s offsets that it has committed are read again", p.Group, count(t.ReadAgain)))
+		out = append(out, warnf("", "group %s: %s offsets that it has committed are read again", p.Group, text.Count(t.ReadAgain)))
 	}
 	if c.Start.Mode() == ModeEarliest && p.Restored == nil && t.Backlog > bigBacklog && !c.Rate.limited() && !c.End.bounded() && c.End.MaxRecords == 0 {
 		out = append(out, warnf("add --rate 1000/s to go easy on the cluster, or --until latest to stop at the present end",
-			"%s offsets will be read as fast as the cluster gives them", count(t.Backlog)))
+			"%s offsets will be read as fast as the cluster gives them", text.Count(t.Backlog)))
 	}
 	return out
 }
@@ -99,13 +99,4 @@ func (c *Config) restoreNotices(p *Plan, from *restored) []Notice {
 		out = append(out, infof("not used: %s", text))
 	}
 	return append(out, from.notices...)
-}
-
-// count writes a number with a comma every three digits.
-func count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -350,7 +351,7 @@ func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target
 	if rg.Count > 0 {
 		n := rg.Count
 		row.Left = &n
-		row.EndDetail = fmt.Sprintf("ends after %s records, at the log end at the latest", count(n))
+		row.EndDetail = fmt.Sprintf("ends after %s records, at the log end at the latest", text.Count(n))
 		return t, nil
 	}
 	if rg.To <= end {

@@ -3,8 +3,8 @@ package inspect
 import (
 	"fmt"
 	"math"
-	"strconv"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -14,30 +14,30 @@ func (d Diagnosis) Why() string {
 	switch d.Health {
 	case HealthCatchingUp:
 		if d.HasETA {
-			return fmt.Sprintf("%s behind, %s/s in, %s/s out: at the end in %s", count(d.Lag), FormatRate(d.In), FormatRate(d.Out), dur(d.ETA))
+			return fmt.Sprintf("%s behind, %s/s in, %s/s out: at the end in %s", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out), dur(d.ETA))
 		}
-		return fmt.Sprintf("%s behind, %s/s in, %s/s out", count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
+		return fmt.Sprintf("%s behind, %s/s in, %s/s out", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
 	case HealthFallingBehind:
-		return fmt.Sprintf("%s behind, %s/s in, only %s/s out", count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
+		return fmt.Sprintf("%s behind, %s/s in, only %s/s out", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
 	case HealthStalled:
-		return fmt.Sprintf("no commit for %s (%s is allowed) while records arrive, %s behind", dur(d.Still), dur(d.Threshold), count(d.Lag))
+		return fmt.Sprintf("no commit for %s (%s is allowed) while records arrive, %s behind", dur(d.Still), dur(d.Threshold), text.Count(d.Lag))
 	case HealthStopped:
 		if d.readers == ReadersNone {
-			return fmt.Sprintf("the group has no members, %s behind", count(d.Lag))
+			return fmt.Sprintf("the group has no members, %s behind", text.Count(d.Lag))
 		}
-		return fmt.Sprintf("no commit for %s (%s is allowed), %s behind", dur(d.Still), dur(d.Threshold), count(d.Lag))
+		return fmt.Sprintf("no commit for %s (%s is allowed), %s behind", dur(d.Still), dur(d.Threshold), text.Count(d.Lag))
 	case HealthRewound:
-		return fmt.Sprintf("the commit went back, and is %s below where it was", count(d.back))
+		return fmt.Sprintf("the commit went back, and is %s below where it was", text.Count(d.back))
 	case HealthTwoCommitters:
 		return fmt.Sprintf("the commit went back and forth %d times: two readers commit for this group", d.drops)
 	case HealthAboutToExpire:
-		return fmt.Sprintf("retention reaches the commit in %s, %s behind", dur(d.Expires), count(d.Lag))
+		return fmt.Sprintf("retention reaches the commit in %s, %s behind", dur(d.Expires), text.Count(d.Lag))
 	case HealthIdleLong:
 		return fmt.Sprintf("no commit for %s and no members: Kafka will drop the group's offsets", dur(d.idle))
 	case HealthBelowLogStart:
-		return fmt.Sprintf("the log starts %s after the commit", count(d.distance))
+		return fmt.Sprintf("the log starts %s after the commit", text.Count(d.distance))
 	case HealthPastLogEnd:
-		return fmt.Sprintf("the commit is %s past the log end", count(d.distance))
+		return fmt.Sprintf("the commit is %s past the log end", text.Count(d.distance))
 	case HealthNoCommit:
 		return "nothing is committed"
 	case HealthInvalidCommit:
@@ -59,13 +59,4 @@ func FormatRate(r float64) string {
 		return fmt.Sprintf("%.1f", r)
 	}
 	return fmt.Sprintf("%.0f", r)
-}
-
-// count writes a number with a comma every three digits, as people read it.
-func count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -292,19 +292,6 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-func TestNear(t *testing.T) {
-	known := []string{"billing", "billing-eu", "shipping", "analytics", "x"}
-	for name, want := range map[string]string{"biling": "billing", "Billing": "billing", "analytic": "analytics", "zzzz": "", "bill": "billing"} {
-		got := ""
-		if near := Near(name, known); len(near) > 0 {
-			got = near[0]
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-}
-
 func FuzzParsePosition(f *testing.F) {
 	for _, s := range []string{"earliest", "@-2h", "orders:0=42,orders:1=@-2h", "end-10", "@1710072000s", "store:x", "+5", "@-1d/d", "a:0-3=start+1"} {
 		f.Add(s)

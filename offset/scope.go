@@ -1,7 +1,6 @@
 package offset
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -170,60 +169,4 @@ func (m *Matcher) Match(name string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(m.exclude, func(r *regexp.Regexp) bool { return r.MatchString(name) })
-}
-
-// Near returns up to three of the known names that look like a mistyped one, the nearest first.
-func Near(name string, known []string) []string {
-	type near struct {
-		name string
-		d    int
-	}
-	limit := max(2, len(name)/3)
-	var found []near
-	low := strings.ToLower(name)
-	for _, k := range known {
-		if k == name {
-			continue
-		}
-		d := distance(low, strings.ToLower(k), limit)
-		if d > limit && len(name) >= 3 && strings.Contains(strings.ToLower(k), low) {
-			d = limit // part of a longer name, such as billing of billing-eu
-		}
-		if d <= limit {
-			found = append(found, near{k, d})
-		}
-	}
-	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.d, b.d), strings.Compare(a.name, b.name)) })
-	var out []string
-	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
-	}
-	return out
-}
-
-// distance is Levenshtein's, given up above the limit so that thousands of names cost little.
-func distance(a, b string, limit int) int {
-	if d := len(a) - len(b); d > limit || -d > limit {
-		return limit + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		prev, best := row[0], i
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			prev, row[j] = row[j], min(row[j]+1, row[j-1]+1, prev+cost)
-			best = min(best, row[j])
-		}
-		if best > limit {
-			return limit + 1
-		}
-	}
-	return row[len(b)]
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -54,11 +55,11 @@ func (w *Run) guard(sum reset.Summary) error {
 	}
 	if g.MaxRewind != nil && sum.Rereads > *g.MaxRewind {
 		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or a later position; nothing was changed",
-			"up to %s records would be read again, max_rewind is %s (%s)", render.Count(sum.Rereads), render.Count(*g.MaxRewind), g.MaxRewindBy)
+			"up to %s records would be read again, max_rewind is %s (%s)", text.Count(sum.Rereads), text.Count(*g.MaxRewind), g.MaxRewindBy)
 	}
 	if g.MaxSkip != nil && sum.Skips > *g.MaxSkip {
 		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or an earlier position; nothing was changed",
-			"up to %s records would be skipped, max_skip is %s (%s)", render.Count(sum.Skips), render.Count(*g.MaxSkip), g.MaxSkipBy)
+			"up to %s records would be skipped, max_skip is %s (%s)", text.Count(sum.Skips), text.Count(*g.MaxSkip), g.MaxSkipBy)
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (w *Run) refused(sum reset.Summary) error {
 		said += len(parts[k])
 	}
 	if n := sum.Refused - said; n > 0 {
-		errs = append(errs, fmt.Errorf("and %s more, all in the rows", render.Count(n)))
+		errs = append(errs, fmt.Errorf("and %s more, all in the rows", text.Count(n)))
 	}
 	if hint != "" {
 		hint += "; "
@@ -263,7 +264,7 @@ func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
 	switch {
 	case errors.As(g.Err, &missing) && missing.What == "group":
 		f.Hint = "add --create to make it"
-		if near := offset.Near(missing.Name, w.Known); len(near) > 0 {
+		if near := text.Near(missing.Name, w.Known); len(near) > 0 {
 			f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
 		}
 		if w.Built.Plan.Verb != "reset" {
@@ -271,7 +272,7 @@ func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
 		}
 	case errors.As(g.Err, &missing) && missing.What == "topic":
 		if all, err := inspect.ReadTopics(ctx, w.S.Client, nil); err == nil {
-			if near := offset.Near(missing.Name, inspect.VisibleNames(all)); len(near) > 0 {
+			if near := text.Near(missing.Name, inspect.VisibleNames(all)); len(near) > 0 {
 				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
 		}

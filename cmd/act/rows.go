@@ -9,6 +9,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -257,7 +258,7 @@ func (w *Run) notes() {
 // summary says a plan in one sentence.
 func (w *Run) summary(s reset.Summary) string {
 	groups := len(w.Built.Plan.Groups)
-	one := render.Plural(groups, "group")
+	one := text.Plural(groups, "group")
 	if groups == 1 {
 		one = "group " + w.Built.Plan.Groups[0].Name
 		if w.Built.Plan.Groups[0].Create {
@@ -271,32 +272,32 @@ func (w *Run) summary(s reset.Summary) string {
 	}
 	switch {
 	case w.removes():
-		out = fmt.Sprintf("%s is deleted with %s", one, render.Plural(s.Deleted, "commit"))
+		out = fmt.Sprintf("%s is deleted with %s", one, text.Plural(s.Deleted, "commit"))
 		if groups != 1 {
-			out = fmt.Sprintf("%s are deleted with %s", one, render.Plural(s.Deleted, "commit"))
+			out = fmt.Sprintf("%s are deleted with %s", one, text.Plural(s.Deleted, "commit"))
 		}
 	case s.Changed == 0:
 		out = fmt.Sprintf("no partition of %s changes", one)
 	case s.Deleted == s.Changed:
-		out = fmt.Sprintf("%s of %s are deleted", render.Plural(s.Deleted, "commit"), one)
+		out = fmt.Sprintf("%s of %s are deleted", text.Plural(s.Deleted, "commit"), one)
 		if s.Deleted == 1 {
 			out = fmt.Sprintf("1 commit of %s is deleted", one)
 		}
 	default:
-		out = fmt.Sprintf("%s of %s %s: %s", render.Plural(s.Changed, "partition"), one, verb, cmp.Or(w.Effect, effect(s)))
+		out = fmt.Sprintf("%s of %s %s: %s", text.Plural(s.Changed, "partition"), one, verb, cmp.Or(w.Effect, effect(s)))
 		if s.Deleted > 0 {
-			out += fmt.Sprintf("; %s deleted", render.Plural(s.Deleted, "commit"))
+			out += fmt.Sprintf("; %s deleted", text.Plural(s.Deleted, "commit"))
 		}
 	}
 	if n := s.Unknown - s.Deleted; n > 0 && w.Effect == "" {
-		out += fmt.Sprintf("; %s had no commit to count from", render.Plural(n, "partition"))
+		out += fmt.Sprintf("; %s had no commit to count from", text.Plural(n, "partition"))
 	}
 	for _, rest := range []struct {
 		n    int
 		text string
 	}{{s.Unchanged, "there already"}, {s.Left, "left alone"}, {s.Refused, "refused"}} {
 		if rest.n > 0 {
-			out += fmt.Sprintf("; %s %s", render.Count(rest.n), rest.text)
+			out += fmt.Sprintf("; %s %s", text.Count(rest.n), rest.text)
 		}
 	}
 	return out
@@ -313,7 +314,7 @@ func effect(s reset.Summary) string {
 		case e.n == 1:
 			parts = append(parts, "at most 1 record is "+e.what)
 		case e.n > 1:
-			parts = append(parts, fmt.Sprintf("at most %s records are %s", render.Count(e.n), e.what))
+			parts = append(parts, fmt.Sprintf("at most %s records are %s", text.Count(e.n), e.what))
 		}
 	}
 	if len(parts) == 0 {
@@ -331,17 +332,17 @@ func (w *Run) said(res *reset.Result) {
 		w.App.Streams.Warn("the watch was cut short: %v", res.SettleErr)
 	}
 	changed := res.Count(reset.OutcomeChanged)
-	line := fmt.Sprintf("%s changed and read back", render.Plural(changed, "partition"))
+	line := fmt.Sprintf("%s changed and read back", text.Plural(changed, "partition"))
 	if w.removes() {
 		line = "deleted: " + strings.Join(w.groupNames(), ", ")
 	}
 	for _, o := range []reset.Outcome{reset.OutcomeRefused, reset.OutcomeFailed, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten, reset.OutcomeUnknown} {
 		if n := res.Count(o); n > 0 {
-			line += fmt.Sprintf("; %s %s", render.Count(n), o)
+			line += fmt.Sprintf("; %s %s", text.Count(n), o)
 		}
 	}
 	if n := res.Count(reset.OutcomeUnchanged); n > 0 {
-		line += fmt.Sprintf("; %s there already", render.Count(n))
+		line += fmt.Sprintf("; %s there already", text.Count(n))
 	}
 	w.App.Streams.Note("%s", line)
 	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {

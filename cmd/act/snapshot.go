@@ -6,7 +6,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/cmd/cli"
-	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // SnapshotCopy is how a rewritten snapshot is written.
@@ -52,13 +52,6 @@ func WriteCopy(ctx context.Context, a *cli.App, rw *flink.Rewrite, c SnapshotCop
 // SayCopy ends a command that wrote a copy. where is said of the job's start.
 func SayCopy(a *cli.App, to string, done *flink.Written, where string) {
 	a.Streams.Note("wrote %s: %s, %s bytes; read back, it differs from the original in %s and in nothing else",
-		to, counted(done.Files, "file"), render.Count(done.Bytes), counted(len(done.Diff), "position"))
+		to, text.Plural(done.Files, "file"), text.Count(done.Bytes), text.Plural(len(done.Diff), "position"))
 	a.Streams.Hint("start the job from it%s: flink run -s %s …; keep the uid of the source", where, to)
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return render.Count(int64(n)) + " " + what
 }

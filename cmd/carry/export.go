@@ -12,6 +12,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/migrate/store"
 	"github.com/koffset/koffset/offset"
@@ -307,18 +308,18 @@ func (x *exportSink) finish(ctx context.Context, incomplete bool) error {
 // say sums up on stderr what is in the file.
 func (o *exportOptions) say(s *cli.Session) {
 	t := o.tally
-	line := fmt.Sprintf("%s, %s from cluster %s", render.Plural(t.groups, "group"), render.Plural(t.rows, "partition"), s.Cluster.ID)
+	line := fmt.Sprintf("%s, %s from cluster %s", text.Plural(t.groups, "group"), text.Plural(t.rows, "partition"), s.Cluster.ID)
 	if !o.noPrint {
-		line += fmt.Sprintf("; %s with fingerprints", render.Count(t.printed))
+		line += fmt.Sprintf("; %s with fingerprints", text.Count(t.printed))
 	}
 	if t.none > 0 {
-		line += fmt.Sprintf("; %s without a commit", render.Count(t.none))
+		line += fmt.Sprintf("; %s without a commit", text.Count(t.none))
 	}
 	if t.gone > 0 {
-		line += fmt.Sprintf("; %s left over from topics that are gone", render.Count(t.gone))
+		line += fmt.Sprintf("; %s left over from topics that are gone", text.Count(t.gone))
 	}
 	if t.failed > 5 {
-		line += fmt.Sprintf("; %s could not be read", render.Count(t.failed))
+		line += fmt.Sprintf("; %s could not be read", text.Count(t.failed))
 	}
 	o.app.Streams.Note("%s", line)
 	if o.toStore != "" {

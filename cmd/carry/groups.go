@@ -9,8 +9,8 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
-	"github.com/koffset/koffset/offset"
 )
 
 // chosenGroups are the groups of a cluster that arguments and flags name; every name must be in the list.
@@ -46,7 +46,7 @@ func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args [
 	for _, n := range names {
 		if !have[n] {
 			hint := "koffset inspect lists the groups"
-			if near := offset.Near(n, known); len(near) > 0 {
+			if near := text.Near(n, known); len(near) > 0 {
 				hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
 			return nil, cli.Faultf(cli.ExitNotFound, hint, "group %q does not exist", n)

@@ -16,6 +16,7 @@ import (
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 )
@@ -184,7 +185,7 @@ func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 		}
 	case o.max > 0:
 		if n := (migrate.Part(spans).Len() + o.max - 1) / o.max; n > maxParts {
-			return cli.Usagef("choose a larger --max-offsets", "--max-offsets %d: %s parts, %s are possible", o.max, render.Count(n), render.Count(maxParts))
+			return cli.Usagef("choose a larger --max-offsets", "--max-offsets %d: %s parts, %s are possible", o.max, text.Count(n), text.Count(maxParts))
 		}
 		parts = migrate.SplitMax(spans, o.max)
 	default:
@@ -302,7 +303,7 @@ func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[stri
 		if t.Err != nil {
 			hint := cli.RightsHint(t.Err)
 			if all, err := inspect.ReadTopics(ctx, s.Client, nil); err == nil && hint == "" {
-				if near := offset.Near(spec.Topic, inspect.VisibleNames(all)); len(near) > 0 {
+				if near := text.Near(spec.Topic, inspect.VisibleNames(all)); len(near) > 0 {
 					hint = "did you mean " + strings.Join(near, ", ") + "?"
 				}
 			}
@@ -411,7 +412,7 @@ func (o *splitOptions) write(s *cli.Session, parts []migrate.Part) error {
 	if err := o.app.WriteFile(o.file, b.Bytes()); err != nil {
 		return cli.Usagef("", "--out: %w", err)
 	}
-	o.app.Streams.Note("wrote %s in %s: koffset consume --range-file %s --part 1 reads the first", render.Plural(len(parts), "part"), o.file, o.file)
+	o.app.Streams.Note("wrote %s in %s: koffset consume --range-file %s --part 1 reads the first", text.Plural(len(parts), "part"), o.file, o.file)
 	return nil
 }
 
@@ -443,6 +444,6 @@ func (o *splitOptions) print(s *cli.Session, parts []migrate.Part, times []time.
 	if err := w.Close(render.End{Fields: []render.Field{render.F("part_count", render.Int(int64(len(parts)))), render.F("offset_count", render.Int(total))}}); err != nil {
 		return err
 	}
-	o.app.Streams.Note("%s, %s in all", render.Plural(len(parts), "part"), render.Plural(total, "offset"))
+	o.app.Streams.Note("%s, %s in all", text.Plural(len(parts), "part"), text.Plural(total, "offset"))
 	return nil
 }

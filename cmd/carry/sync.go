@@ -12,7 +12,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
-	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
@@ -174,15 +174,15 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 	p := r.Planned
 	sum := reset.Summarize(p.Plan)
 	t := r.Result.Count()
-	line := fmt.Sprintf("round %d: %s to move", n, render.Plural(sum.Changed, "partition"))
+	line := fmt.Sprintf("round %d: %s to move", n, text.Plural(sum.Changed, "partition"))
 	if sum.Unchanged > 0 {
-		line += fmt.Sprintf(", %s there already", render.Count(sum.Unchanged))
+		line += fmt.Sprintf(", %s there already", text.Count(sum.Unchanged))
 	}
 	if t.Unresolved > 0 {
-		line += fmt.Sprintf(", %s unresolved yet", render.Count(t.Unresolved))
+		line += fmt.Sprintf(", %s unresolved yet", text.Count(t.Unresolved))
 	}
 	if len(p.Skipped) > 0 {
-		line += fmt.Sprintf(", %s in use on the target", render.Plural(len(p.Skipped), "group"))
+		line += fmt.Sprintf(", %s in use on the target", text.Plural(len(p.Skipped), "group"))
 	}
 	o.app.Streams.Note("%s", line)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
-	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
@@ -44,13 +44,13 @@ func sayTally(a *cli.App, res *migrate.Result) {
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{t.Exact, "exact"}, {t.Again, fmt.Sprintf("read at most %s again (%s in one partition)", render.Plural(t.SumAgain, "record"), render.Count(t.MostAgain))}, {t.Unproven, "unproven: may skip records"},
+	}{{t.Exact, "exact"}, {t.Again, fmt.Sprintf("read at most %s again (%s in one partition)", text.Plural(t.SumAgain, "record"), text.Count(t.MostAgain))}, {t.Unproven, "unproven: may skip records"},
 		{t.Unresolved, "unresolved"}, {t.NoCommit, "without a commit at the source"}} {
 		if p.n > 0 {
-			parts = append(parts, render.Count(p.n)+" "+p.text)
+			parts = append(parts, text.Count(p.n)+" "+p.text)
 		}
 	}
-	a.Streams.Note("%s: %s", render.Plural(len(res.Items), "partition"), strings.Join(parts, ", "))
+	a.Streams.Note("%s: %s", text.Plural(len(res.Items), "partition"), strings.Join(parts, ", "))
 }
 
 // carrying is the run of a plan that migrate made. What it does is said by its proofs: against the target's own commits,
@@ -61,9 +61,9 @@ func carrying(a *cli.App, s *cli.Session, flags *act.Flags, p *migrate.Planned) 
 	for _, x := range []struct {
 		n    int
 		text string
-	}{{e.Exact, "exact"}, {e.Again, "read at most " + render.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}} {
+	}{{e.Exact, "exact"}, {e.Again, "read at most " + text.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}} {
 		if x.n > 0 {
-			parts = append(parts, render.Count(x.n)+" "+x.text)
+			parts = append(parts, text.Count(x.n)+" "+x.text)
 		}
 	}
 	return &act.Run{App: a, S: s, Flags: flags, Built: builtOf(p), Wide: true, Effect: strings.Join(parts, ", ")}
@@ -72,13 +72,13 @@ func carrying(a *cli.App, s *cli.Session, flags *act.Flags, p *migrate.Planned) 
 // sayLeft names what the plan leaves alone, and why.
 func sayLeft(a *cli.App, e migrate.Effect) {
 	if e.Ahead > 0 {
-		a.Streams.Warn("%s left: the target group has read further, by %s at most; --allow-rewind moves it back", render.Plural(e.Ahead, "partition"), render.Plural(e.MostAhead, "offset"))
+		a.Streams.Warn("%s left: the target group has read further, by %s at most; --allow-rewind moves it back", text.Plural(e.Ahead, "partition"), text.Plural(e.MostAhead, "offset"))
 	}
 	if e.Unresolved > 0 {
-		a.Streams.Warn("%s left: unresolved, the rows say why", render.Plural(e.Unresolved, "partition"))
+		a.Streams.Warn("%s left: unresolved, the rows say why", text.Plural(e.Unresolved, "partition"))
 	}
 	if e.Other > 0 {
-		a.Streams.Warn("%s left because of the target group: the rows say why", render.Plural(e.Other, "partition"))
+		a.Streams.Warn("%s left because of the target group: the rows say why", text.Plural(e.Other, "partition"))
 	}
 }
 

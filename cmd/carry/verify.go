@@ -7,6 +7,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 )
 
@@ -159,7 +160,7 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 	if err := w.Close(render.End{Incomplete: incomplete || unknown > 0, Fields: []render.Field{render.F("summary", summary)}}); err != nil {
 		return err
 	}
-	o.app.Streams.Note("%s at the same record, %s different or missing, %s not known", render.Plural(same, "partition"), render.Count(bad), render.Count(unknown))
+	o.app.Streams.Note("%s at the same record, %s different or missing, %s not known", text.Plural(same, "partition"), text.Count(bad), text.Count(unknown))
 	switch {
 	case bad > 0:
 		return cli.Quietly(cli.ExitCheck)

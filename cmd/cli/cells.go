@@ -10,13 +10,14 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 )
 
 func Partitions(n int, one, many string) string {
 	if n == 1 {
 		return "1 partition " + one
 	}
-	return fmt.Sprintf("%s partitions %s", render.Count(int64(n)), many)
+	return fmt.Sprintf("%s partitions %s", text.Count(int64(n)), many)
 }
 
 // StatusCell colours a status by what it asks of the reader.

@@ -20,6 +20,7 @@ import (
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // OneFile completes the one file that is the argument.
@@ -191,7 +192,7 @@ func (a *App) completeParts(cmd *cobra.Command, _ []string, word string) ([]cobr
 	var out []cobra.Completion
 	for i, part := range ranges.Parts {
 		if k := strconv.Itoa(i + 1); strings.HasPrefix(k, word) {
-			out = append(out, cobra.CompletionWithDesc(k, render.Plural(len(part), "range")))
+			out = append(out, cobra.CompletionWithDesc(k, text.Plural(len(part), "range")))
 		}
 	}
 	return out, none | cobra.ShellCompDirectiveKeepOrder

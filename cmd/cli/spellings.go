@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/internal/text"
 )
 
 func UnknownCommand(cmd *cobra.Command, name string) error {
@@ -21,7 +21,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	hint := "see koffset --help"
 	if own, ok := foreignCommands()[name]; ok {
 		hint = own
-	} else if near := offset.Near(name, known); len(near) > 0 {
+	} else if near := text.Near(name, known); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return Usagef(hint, "unknown command %q", name)
@@ -58,7 +58,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		} else {
 			var known []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-			if near := offset.Near(name, known); len(near) > 0 && len(name) > 1 { // a letter is near to everything
+			if near := text.Near(name, known); len(near) > 0 && len(name) > 1 { // a letter is near to everything
 				hint = "did you mean --" + near[0] + "?"
 			}
 		}

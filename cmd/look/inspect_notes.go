@@ -6,7 +6,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
-	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // notes says on stderr what a table of numbers leaves open. With few groups each gets a line; with many only what is
@@ -26,7 +26,7 @@ func (p *inspection) notes() {
 	}
 	if p.below > 0 {
 		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer goes on",
-			cli.Partitions(p.below, "stands", "stand"), render.Count(p.expired))
+			cli.Partitions(p.below, "stands", "stand"), text.Count(p.expired))
 	}
 	if p.invalid > 0 {
 		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", cli.Partitions(p.invalid, "has", "have"))
@@ -60,7 +60,7 @@ func (p *inspection) summary(d inspect.Description) string {
 	line := fmt.Sprintf("group %s (%s): ", d.Name, strings.Join(what, ", "))
 	switch {
 	case t.Committed:
-		line += fmt.Sprintf("lag %s", render.Count(t.Lag))
+		line += fmt.Sprintf("lag %s", text.Count(t.Lag))
 	default:
 		line += "nothing committed"
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
-	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // nearGroups is the hint for a group that does not exist.
@@ -26,7 +26,7 @@ func nearGroups(ctx context.Context, s *cli.Session, name string) string {
 	for i, g := range listed {
 		names[i] = g.Name
 	}
-	if near := offset.Near(name, names); len(near) > 0 {
+	if near := text.Near(name, names); len(near) > 0 {
 		return "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return "koffset inspect lists all groups"
@@ -53,7 +53,7 @@ func topicFailure(ctx context.Context, s *cli.Session, name string, err error) r
 		ctx, cancel := s.Phase(ctx, "list the topics")
 		defer cancel()
 		if all, err := inspect.ReadTopics(ctx, s.Client, nil); err == nil {
-			if near := offset.Near(name, inspect.VisibleNames(all)); len(near) > 0 {
+			if near := text.Near(name, inspect.VisibleNames(all)); len(near) > 0 {
 				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -127,7 +128,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 		if r.found != nil {
 			at = recordTime(r.found)
 			if r.found.Offset != r.target.Offset {
-				detail = strings.TrimSpace(detail + " the first record from there on has offset " + render.Count(r.found.Offset))
+				detail = strings.TrimSpace(detail + " the first record from there on has offset " + text.Count(r.found.Offset))
 			}
 		}
 		ms := render.None()

@@ -13,6 +13,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -200,7 +201,7 @@ func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
 	}
 	switch {
 	case len(reasons) > 0:
-		return cli.Faultf(cli.ExitCheck, "", "%s", render.Plural(len(reasons), "check")+" did not hold")
+		return cli.Faultf(cli.ExitCheck, "", "%s", text.Plural(len(reasons), "check")+" did not hold")
 	case incomplete:
 		return cli.Quietly(cli.ExitPartial)
 	}
@@ -261,7 +262,7 @@ func quantityCell(q inspect.Quantity) render.Cell {
 
 // checkedLine sums up one group.
 func checkedLine(g inspect.CheckedGroup) string {
-	line := fmt.Sprintf("group %s: %s, lag %s", g.Name, g.Health.Health, render.Count(g.Health.Lag))
+	line := fmt.Sprintf("group %s: %s, lag %s", g.Name, g.Health.Health, text.Count(g.Health.Lag))
 	if g.LagTime.Known && g.LagTime.D > 0 {
 		line += ", oldest waiting record " + offset.FormatDuration(g.LagTime.D) + " old"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/internal/watch"
 )
 
@@ -136,7 +137,7 @@ func (o *watchOptions) runLive(ctx context.Context, s *cli.Session, first *watch
 	if p := s.Settings.Profile; p != "" {
 		name = p + " " + name
 	}
-	m := watch.New(render.Clean("koffset watch "+name+", every "+render.Duration(o.every)), len(o.names) > 0)
+	m := watch.New(render.Clean("koffset watch "+name+", every "+text.Duration(o.every)), len(o.names) > 0)
 	next := first
 	err := watch.Run(ctx, watch.Terminal{In: o.app.Keyboard, Out: o.app.Screen, Colour: o.app.Streams.Colour()}, m, o.every, func(ctx context.Context) *watch.Frame {
 		if f := next; f != nil {

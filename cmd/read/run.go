@@ -20,6 +20,7 @@ import (
 	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -226,7 +227,7 @@ func (o *consumeOptions) guardPlan(ses *cli.Session, p *consume.Plan) error {
 	}
 	if again := p.Totals().ReadAgain; again > *g.MaxRewind {
 		return cli.Faultf(cli.ExitRefused, "choose a later start, or read without commits",
-			"up to %s records would be read again and committed, max_rewind is %s (%s)", render.Count(again), render.Count(*g.MaxRewind), g.MaxRewindBy)
+			"up to %s records would be read again and committed, max_rewind is %s (%s)", text.Count(again), text.Count(*g.MaxRewind), g.MaxRewindBy)
 	}
 	return nil
 }
@@ -338,9 +339,9 @@ func progressLine(last, s consume.Stats) string {
 	if span > 0 {
 		rate = float64(s.Records-last.Records) / span
 	}
-	fmt.Fprintf(&b, "%s records, %s/s", render.Count(s.Records), render.Count(int64(rate)))
+	fmt.Fprintf(&b, "%s records, %s/s", text.Count(s.Records), text.Count(int64(rate)))
 	if span > 0 {
-		fmt.Fprintf(&b, ", %s/s", render.Bytes(int64(float64(s.Bytes-last.Bytes)/span)))
+		fmt.Fprintf(&b, ", %s/s", text.Bytes(int64(float64(s.Bytes-last.Bytes)/span)))
 	}
 	pending := s.Pending()
 	bounded := len(s.Partitions) > 0
@@ -348,15 +349,15 @@ func progressLine(last, s consume.Stats) string {
 		bounded = bounded && p.End != nil
 	}
 	if bounded {
-		fmt.Fprintf(&b, ", %s to go", render.Count(pending))
+		fmt.Fprintf(&b, ", %s to go", text.Count(pending))
 		if rate > 0 {
-			fmt.Fprintf(&b, " (%s)", render.Duration(time.Duration(float64(pending)/rate*float64(time.Second))))
+			fmt.Fprintf(&b, " (%s)", text.Duration(time.Duration(float64(pending)/rate*float64(time.Second))))
 		}
 	} else {
-		fmt.Fprintf(&b, ", lag %s", render.Count(pending))
+		fmt.Fprintf(&b, ", lag %s", text.Count(pending))
 	}
 	if k := s.Checkpoints; k.On && !k.LastAt.IsZero() {
-		fmt.Fprintf(&b, ", chk-%d %s ago", k.LastID, render.Duration(s.At.Sub(k.LastAt).Round(time.Second)))
+		fmt.Fprintf(&b, ", chk-%d %s ago", k.LastID, text.Duration(s.At.Sub(k.LastAt).Round(time.Second)))
 	}
 	return b.String()
 }

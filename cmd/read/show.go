@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/settings"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // asides are streams whose data goes where notes go: records have standard output for themselves.
@@ -32,14 +33,14 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.R
 		return
 	}
 	t := p.Totals()
-	text := fmt.Sprintf("%s on %s", render.Plural(t.Backlog, "offset"), render.Plural(len(p.Rows), "partition"))
+	line := fmt.Sprintf("%s on %s", text.Plural(t.Backlog, "offset"), text.Plural(len(p.Rows), "partition"))
 	if t.Bytes != nil {
-		text += ", about " + render.Bytes(*t.Bytes)
+		line += ", about " + text.Bytes(*t.Bytes)
 	}
 	if d, ok := p.CatchUp(cfg.Rate); ok {
-		text += fmt.Sprintf(": at %s at most %s", cfg.Rate, render.Duration(d))
+		line += fmt.Sprintf(": at %s at most %s", cfg.Rate, text.Duration(d))
 	}
-	st.Note("to read: at most %s", text)
+	st.Note("to read: at most %s", line)
 	if key := committerKey(cfg, p); key != "" {
 		st.Note("who commits comes from %s (%s)", key, r.Get(key).Source)
 	}
@@ -48,7 +49,7 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.R
 		if every == 0 {
 			every = 5 * time.Minute
 		}
-		st.Note("new partitions are looked for every %s and read from their log start", render.Duration(every))
+		st.Note("new partitions are looked for every %s and read from their log start", text.Duration(every))
 	}
 	info := cfg.Sink.Info()
 	switch {
@@ -162,23 +163,23 @@ func (o *consumeOptions) explained(r *settings.Resolved, run settings.Run) error
 func (o *consumeOptions) summary(s consume.Summary, err error) {
 	st := o.app.Streams
 	if !o.quiet && s.Ended != "" {
-		text := fmt.Sprintf("%s: %s, %s", s.Ended, render.Plural(s.Stats.Records, "record"), render.Bytes(s.Stats.Bytes))
+		line := fmt.Sprintf("%s: %s, %s", s.Ended, text.Plural(s.Stats.Records, "record"), text.Bytes(s.Stats.Bytes))
 		if d := s.Stats.At.Sub(s.Stats.Started); !s.Stats.Started.IsZero() && d > 0 {
-			text += fmt.Sprintf(" in %s (%s records/s)", render.Duration(d), render.Count(int64(float64(s.Stats.Records)/d.Seconds())))
+			line += fmt.Sprintf(" in %s (%s records/s)", text.Duration(d), text.Count(int64(float64(s.Stats.Records)/d.Seconds())))
 		}
 		if k := s.Stats.Checkpoints; k.On {
-			text += fmt.Sprintf("; %s", render.Plural(k.Completed, "checkpoint"))
+			line += fmt.Sprintf("; %s", text.Plural(k.Completed, "checkpoint"))
 			if k.Failed > 0 {
-				text += fmt.Sprintf(", %d failed", k.Failed)
+				line += fmt.Sprintf(", %d failed", k.Failed)
 			}
 		}
 		if n := s.Stats.CommitsSucceeded + s.Stats.CommitsFailed; n > 0 {
-			text += "; " + render.Plural(s.Stats.CommitsSucceeded, "commit")
+			line += "; " + text.Plural(s.Stats.CommitsSucceeded, "commit")
 			if s.Stats.CommitsFailed > 0 {
-				text += fmt.Sprintf(", %d failed", s.Stats.CommitsFailed)
+				line += fmt.Sprintf(", %d failed", s.Stats.CommitsFailed)
 			}
 		}
-		st.Note("%s", text)
+		st.Note("%s", line)
 	}
 	switch {
 	case s.Kept != "":

@@ -14,6 +14,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -194,7 +195,7 @@ func summaryOf(rows []rewriteRow) (s rewriteSummary) {
 }
 
 func (s rewriteSummary) text(n int) string {
-	return fmt.Sprintf("%s: at most %s records are read again, at most %s are skipped", cli.Partitions(n, "changes", "change"), render.Count(s.rereads), render.Count(s.skips))
+	return fmt.Sprintf("%s: at most %s records are read again, at most %s are skipped", cli.Partitions(n, "changes", "change"), text.Count(s.rereads), text.Count(s.skips))
 }
 
 // print shows the plan, or what was written: the positions that the copy was read back with.

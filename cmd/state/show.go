@@ -14,6 +14,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -243,7 +244,7 @@ func (o *checkpointShowOptions) notes(rows []shown) {
 	}
 	if below > 0 {
 		o.app.Streams.Warn("%s below the log start: a job that restores here has lost %s offsets, and auto.offset.reset decides where it goes on (latest where its start mode is a time or the end)",
-			cli.Partitions(below, "stands", "stand"), render.Count(lost))
+			cli.Partitions(below, "stands", "stand"), text.Count(lost))
 	}
 	if past > 0 {
 		o.app.Streams.Warn("%s past the log end: another cluster, or the topic was created again; auto.offset.reset decides where the job goes on", cli.Partitions(past, "stands", "stand"))

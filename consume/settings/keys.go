@@ -67,7 +67,7 @@ const (
 type kind uint8
 
 const (
-	text   kind = iota
+	free   kind = iota
 	word        // one of a few words, checked where it is used
 	flag        // true or false
 	length      // a duration; Flink's bare number is milliseconds

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Source is where a value came from.
@@ -172,7 +172,7 @@ func envName(key string) string {
 }
 
 func near(name string, known []string) string {
-	if n := offset.Near(name, known); len(n) > 0 {
+	if n := text.Near(name, known); len(n) > 0 {
 		return "did you mean " + n[0] + "?"
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -38,7 +39,7 @@ func (x *reader) word(key string) string {
 		}
 	}
 	hint := "use " + strings.Join(words, ", ")
-	if n := offset.Near(v.Text, words); len(n) > 0 {
+	if n := text.Near(v.Text, words); len(n) > 0 {
 		hint = "did you mean " + n[0] + "?"
 	}
 	x.fail(v, hint, "%q is not one of its values", v.Text)

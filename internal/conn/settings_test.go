@@ -429,12 +429,3 @@ func TestParseBrokers(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"brokers", "tls.ca", "sasl.user", "prod", "staging"}
-	for in, want := range map[string]string{"brokesr": "brokers", "sasl.usr": "sasl.user", "prdo": "prod", "stagin": "staging", "x": "", "production": "", "Prod": "prod"} {
-		if got := nearest(in, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

@@ -3,6 +3,8 @@ package render
 import (
 	"io"
 	"testing"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // benchRows is the size of the cluster that koffset's speed is judged on.
@@ -32,7 +34,7 @@ func BenchmarkRows(b *testing.B) {
 
 func BenchmarkTables(b *testing.B) {
 	for _, n := range []int{10, 100, tablewriterRows, tablewriterRows + 1, 2000} {
-		b.Run(Count(n), func(b *testing.B) {
+		b.Run(text.Count(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				writeBench(NewWriter(&Streams{Out: io.Discard}, Table, Meta{Kind: "inspect"}), n)

@@ -121,26 +121,3 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
-
-func TestHuman(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 123456: "123,456", -1 << 63: "-9,223,372,036,854,775,808"} {
-		if got := Count(n); got != want {
-			t.Errorf("Count(%d) = %s", n, got)
-		}
-	}
-	if Plural(1, "record") != "1 record" || Plural(0, "record") != "0 records" || Plural(2000, "record") != "2,000 records" {
-		t.Error("Plural")
-	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 20 << 20: "20 MiB", 1<<20 - 1: "1.0 MiB", 1<<63 - 1: "8.0 EiB", -2048: "-2.0 KiB"} {
-		if got := Bytes(n); got != want {
-			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{0: "0ms", 850 * time.Millisecond: "850ms", 12340 * time.Millisecond: "12.3s",
-		5*time.Minute + 10*time.Second: "5m10s", time.Hour: "1h", 2*time.Hour + 5*time.Minute + time.Second: "2h5m",
-		76 * time.Hour: "3d4h", -time.Second: "-1s", -1 << 63: "-106751d23h"} {
-		if got := Duration(d); got != want {
-			t.Errorf("Duration(%d) = %s, want %s", d, got, want)
-		}
-	}
-}

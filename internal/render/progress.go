@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 const (
@@ -77,13 +79,13 @@ func (p *Progress) Stop() {
 func (p *Progress) draw() {
 	line := p.what
 	done, total := p.done.Load(), p.total.Load()
-	switch text := p.text.Load(); {
-	case text != nil:
-		line += " " + *text
+	switch said := p.text.Load(); {
+	case said != nil:
+		line += " " + *said
 	case total > 0:
-		line += " " + Count(done) + " / " + Count(total)
+		line += " " + text.Count(done) + " / " + text.Count(total)
 	case done > 0:
-		line += " " + Count(done)
+		line += " " + text.Count(done)
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -41,13 +42,13 @@ func Line(f *Frame) string {
 	if len(f.Groups) == 1 {
 		fmt.Fprintf(&b, "  %s", render.Escape(f.Groups[0].Name))
 	} else {
-		fmt.Fprintf(&b, "  %s", render.Plural(len(f.Groups), "group"))
+		fmt.Fprintf(&b, "  %s", text.Plural(len(f.Groups), "group"))
 	}
 	verdict := inspect.HealthOK
 	if worst >= 0 {
 		verdict = health(row{group: &f.Groups[worst]})
 	}
-	fmt.Fprintf(&b, "  %s  lag %s", verdict, render.Count(all.Lag))
+	fmt.Fprintf(&b, "  %s  lag %s", verdict, text.Count(all.Lag))
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
@@ -55,7 +56,7 @@ func Line(f *Frame) string {
 		fmt.Fprintf(&b, "  behind %s", behind)
 	}
 	if f.Missing > 0 {
-		fmt.Fprintf(&b, "  %s did not answer", render.Plural(f.Missing, "broker"))
+		fmt.Fprintf(&b, "  %s did not answer", text.Plural(f.Missing, "broker"))
 	}
 	if worst >= 0 && verdict != inspect.HealthOK {
 		g := &f.Groups[worst]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -161,14 +162,14 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 			counts[v] += h.Count(v)
 		}
 	}
-	text := fmt.Sprintf("%s, %s, lag %s", render.Plural(len(f.Groups), "group"), render.Plural(parts, "partition"), render.Count(lag))
+	head := fmt.Sprintf("%s, %s, lag %s", text.Plural(len(f.Groups), "group"), text.Plural(parts, "partition"), text.Count(lag))
 	if f.Missing > 0 {
-		text += fmt.Sprintf(" (%s did not answer)", render.Plural(f.Missing, "broker"))
+		head += fmt.Sprintf(" (%s did not answer)", text.Plural(f.Missing, "broker"))
 	}
-	if len(text) > m.width {
-		return render.Fit(text, m.width, false)
+	if len(head) > m.width {
+		return render.Fit(head, m.width, false)
 	}
-	used := len(text)
+	used := len(head)
 	all := inspect.Healths()
 	for i := range all {
 		v := all[len(all)-1-i]
@@ -180,9 +181,9 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 			break
 		}
 		used += len(word)
-		text += paint(styleOf(v), word)
+		head += paint(styleOf(v), word)
 	}
-	return text + strings.Repeat(" ", max(0, m.width-used))
+	return head + strings.Repeat(" ", max(0, m.width-used))
 }
 
 func (m Model) keyLine(paint func(render.Style, string) string) string {
