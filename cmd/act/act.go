@@ -36,6 +36,7 @@ type Flags struct {
 	impactSet bool
 }
 
+// Add adds the flags that every such command has; extra are formats of its own.
 func (w *Flags) Add(c *cobra.Command, extra ...render.Format) {
 	w.Out.Add(c, extra...)
 	f := c.Flags()
@@ -47,18 +48,22 @@ func (w *Flags) Add(c *cobra.Command, extra ...render.Format) {
 	f.StringVar(&w.settle, "settle", "", "after executing, watch for this `DURATION` whether somebody overwrites the offsets")
 }
 
+// AddPlanOut adds --plan-out.
 func (w *Flags) AddPlanOut(c *cobra.Command) {
 	c.Flags().StringVar(&w.PlanOut, "plan-out", "", "write the plan to a `FILE` that koffset apply takes")
 }
 
+// AddImpact adds --impact.
 func (w *Flags) AddImpact(c *cobra.Command) {
 	c.Flags().BoolVar(&w.impact, "impact", false, "show the times at both ends, bytes and retention (by itself up to 200 partitions; --impact=false turns it off)")
 }
 
+// AddAllowDrift adds --allow-drift; what says what it accepts here.
 func (w *Flags) AddAllowDrift(c *cobra.Command, what string) {
 	c.Flags().BoolVar(&w.AllowDrift, "allow-drift", false, what)
 }
 
+// Parse reads the flags.
 func (w *Flags) Parse(c *cobra.Command) error {
 	var err error
 	if w.Format, err = w.Out.Format(); err != nil {
@@ -88,12 +93,12 @@ type Run struct {
 	S     *cli.Session
 	Flags *Flags
 	Built *reset.Built
-	// allowed and whole are reset.Options'.
+	// Allowed and Whole are reset.Options'.
 	Allowed reset.Allowed
 	Whole   bool
-	// known are the names of all groups, for hints.
+	// Known are the names of all groups, for hints.
 	Known []string
-	// wide says that several groups were asked for: Kafka's CSV then has the group's column.
+	// Wide says that several groups were asked for: Kafka's CSV then has the group's column.
 	Wide bool
 
 	// Effect says what the changed rows come to, where the plan knows better than by its numbers. Left counts rows that stay

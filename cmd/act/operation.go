@@ -7,6 +7,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 )
 
+// UserName is who runs koffset, for the journal.
 func UserName(a *cli.App) string {
 	for _, v := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if u := a.Env(v); u != "" {
@@ -19,6 +20,7 @@ func UserName(a *cli.App) string {
 	return "unknown"
 }
 
+// HostName is where koffset runs, for the journal.
 func HostName() string {
 	h, err := os.Hostname()
 	if err != nil {

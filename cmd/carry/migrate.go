@@ -7,6 +7,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 )
 
+// NewMigrate is the command migrate.
 func NewMigrate(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "migrate", GroupID: "carry",

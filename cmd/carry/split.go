@@ -43,6 +43,7 @@ type splitOptions struct {
 	step         time.Duration
 }
 
+// NewSplit is the command split.
 func NewSplit(a *cli.App) *cobra.Command {
 	o := &splitOptions{app: a}
 	c := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 )
 
 type syncOptions struct {
-	verifyOptions
+	pair
 	write    act.Flags
 	strategy strategyFlags
 	interval string
@@ -33,7 +33,7 @@ type syncOptions struct {
 }
 
 func newMigrateSync(a *cli.App) *cobra.Command {
-	o := &syncOptions{verifyOptions: verifyOptions{app: a}}
+	o := &syncOptions{pair: pair{app: a}}
 	c := &cobra.Command{
 		Use:   "sync GROUP…",
 		Short: "Keep groups on another cluster where they are here, until they move over",
@@ -52,16 +52,12 @@ round is shown and nothing is changed.` + cli.ExitStatus(
   koffset --profile new migrate sync billing --source-profile old --execute --rounds 1
   koffset --profile new migrate sync --group-match 'prod-.*' --source-profile old --execute --listen 127.0.0.1:9309`,
 		ValidArgsFunction: sourceCompleter(a, &o.source).Groups(),
-		RunE:              across(a, &o.source, &o.target, o.parse, o.run),
+		RunE:              o.across(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.write.Add(c)
-	o.groups.Add(f)
-	o.topics.Add(f)
-	o.mapping.add(f)
-	o.source.add(f, "")
+	o.pair.add(f)
 	o.strategy.add(c)
-	addTargetProfile(f, &o.target)
 	f.StringVar(&o.interval, "interval", "60s", "the `DURATION` from one round to the next")
 	f.IntVar(&o.rounds, "rounds", 0, "stop after `N` rounds; 0 goes on until it is stopped")
 	f.StringVar(&o.listen, "listen", "", "serve Prometheus metrics at `HOST:PORT`/metrics")
@@ -76,13 +72,10 @@ func (o *syncOptions) parse(c *cobra.Command) error {
 	if o.query, err = o.strategy.query(o.app, c); err != nil {
 		return err
 	}
-	if o.places, err = o.mapping.mapping(); err != nil {
+	if err = o.pair.parse(c); err != nil {
 		return err
 	}
 	o.query.Mapping = o.places
-	if o.scope, err = o.topics.Resolve(c); err != nil {
-		return err
-	}
 	if o.every, err = offset.ParseDuration(o.interval); err != nil {
 		return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--interval: %w", err), Hint: cli.HintOf(err)}
 	}
@@ -96,7 +89,7 @@ func (o *syncOptions) parse(c *cobra.Command) error {
 }
 
 func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args []string) error {
-	if err := twoClusters(source, target, o.places.Topics.Any() || o.places.Groups.Any()); err != nil {
+	if err := o.twoClusters(source, target); err != nil {
 		return err
 	}
 	if o.listen != "" && o.write.Execute {

@@ -12,24 +12,15 @@ import (
 )
 
 type verifyOptions struct {
-	app     *cli.App
-	out     cli.OutputFlag
-	groups  cli.GroupFlags
-	topics  cli.TopicFlags
-	mapping mappingFlags
-	source  sourceFlags
-	target  string
-	all     bool
+	pair
+	out cli.OutputFlag
+	all bool
 
 	format render.Format
-	places migrate.Mapping
-	scope  cli.TopicScope
-
-	saidInternal bool
 }
 
 func newMigrateVerify(a *cli.App) *cobra.Command {
-	o := &verifyOptions{app: a}
+	o := &verifyOptions{pair: pair{app: a}}
 	c := &cobra.Command{
 		Use:   "verify GROUP…",
 		Short: "Compare where groups stand on two clusters, record by record",
@@ -45,15 +36,11 @@ Groups that are reading move on between the two looks: stop them first.` + cli.E
   koffset -b new:9092 migrate verify --all-groups --source-bootstrap-server old:9092 --mm2-source old
   koffset migrate verify billing --source-profile old --target-profile new -o json`,
 		ValidArgsFunction: sourceCompleter(a, &o.source).Groups(),
-		RunE:              across(a, &o.source, &o.target, o.parse, o.run),
+		RunE:              o.across(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.out.Add(c)
-	o.groups.Add(f)
-	o.topics.Add(f)
-	o.mapping.add(f)
-	o.source.add(f, "")
-	addTargetProfile(f, &o.target)
+	o.pair.add(f)
 	f.BoolVar(&o.all, "show-all", false, "show partitions without a commit at the source too")
 	return c
 }
@@ -63,15 +50,11 @@ func (o *verifyOptions) parse(c *cobra.Command) error {
 	if o.format, err = o.out.Format(); err != nil {
 		return err
 	}
-	if o.places, err = o.mapping.mapping(); err != nil {
-		return err
-	}
-	o.scope, err = o.topics.Resolve(c)
-	return err
+	return o.pair.parse(c)
 }
 
 func (o *verifyOptions) run(ctx context.Context, source, target *cli.Session, args []string) error {
-	if err := twoClusters(source, target, o.places.Topics.Any() || o.places.Groups.Any()); err != nil {
+	if err := o.twoClusters(source, target); err != nil {
 		return err
 	}
 	x, err := o.export(ctx, source, args)
@@ -83,39 +66,6 @@ func (o *verifyOptions) run(ctx context.Context, source, target *cli.Session, ar
 		return migrateFault(cli.Cause(ctx, err))
 	}
 	return o.print(source, target, rows, x.Incomplete)
-}
-
-func (o *verifyOptions) export(ctx context.Context, source *cli.Session, args []string) (*migrate.Export, error) {
-	pctx, cancel := source.Phase(ctx, "list the source's groups")
-	defer cancel()
-	groups, err := chosenGroups(pctx, source, &o.groups, args)
-	if err != nil {
-		return nil, err
-	}
-	cancel()
-	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: o.app.Now(), Version: o.app.Version, Phase: source.Phase}
-	if o.scope.Any() {
-		opts.Topics = o.scope.Matcher
-	}
-	x, err := migrate.Collect(func(to migrate.Sink) (bool, error) { return migrate.ReadGroups(ctx, source.Client, opts, to) })
-	if err != nil {
-		return nil, migrateFault(cli.Cause(ctx, err))
-	}
-	for n := range x.Groups {
-		var internal map[string][]string
-		g := &x.Groups[n]
-		g.Rows, internal = migrate.LeaveInternal(g.Rows, func(topic string) bool { return literal(o.scope, topic) })
-		if !o.saidInternal {
-			sayInternal(o.app, internal)
-		}
-	}
-	o.saidInternal = true // sync looks again and again
-	for _, g := range x.Groups {
-		if g.Live {
-			o.app.Streams.Warn("group %s is %s at the source: what it commits meanwhile makes a difference", g.Name, g.State)
-		}
-	}
-	return x, nil
 }
 
 func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checked, incomplete bool) error {

@@ -28,6 +28,7 @@ type App struct {
 	Started bool     // a command began to run: errors from now on are not usage errors by themselves
 }
 
+// Fill sets what the caller left out.
 func (a *App) Fill() {
 	if a.Version == "" {
 		a.Version = buildVersion()

@@ -13,6 +13,7 @@ import (
 	"github.com/koffset/koffset/internal/text"
 )
 
+// Partitions counts partitions: "1 partition uncommitted", "3 partitions uncommitted".
 func Partitions(n int, one, many string) string {
 	if n == 1 {
 		return "1 partition " + one
@@ -32,6 +33,7 @@ func StatusCell(s inspect.Status) render.Cell {
 	return c.Styled(render.Warn)
 }
 
+// ErrCell is a row's error, or none.
 func ErrCell(err error) render.Cell {
 	if err == nil {
 		return render.None()
@@ -48,6 +50,7 @@ func ShortErr(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
+// Nonzero is a number that is worth a column only where it is not 0.
 func Nonzero(n int64) render.Cell {
 	if n == 0 {
 		return render.None()

@@ -35,6 +35,7 @@ func OneFile(cmd *cobra.Command, args []string, word string) ([]cobra.Completion
 // and says nothing about what is wrong with them.
 func (a *App) Completer() *completions.Source { return a.CompleterOf(a.Inputs) }
 
+// CompleterOf completes from the cluster that other inputs name.
 func (a *App) CompleterOf(inputs func(*cobra.Command) conn.Inputs) *completions.Source {
 	s := &completions.Source{Now: a.Now, CacheDir: a.cacheDir(), Dir: a.Dir}
 	s.Connect = func(ctx context.Context, cmd *cobra.Command) (*kgo.Client, error) {
@@ -67,6 +68,7 @@ func (a *App) cacheDir() string {
 	return filepath.Join(a.Home, ".cache", "koffset")
 }
 
+// Env is a variable of the environment; the last one counts, as for a shell.
 func (a *App) Env(name string) string {
 	v := ""
 	for _, e := range a.Environ {
@@ -255,6 +257,7 @@ func (a *App) completeProfileNames(cmd *cobra.Command, _ []string, word string) 
 	return a.CompleteProfiles(cmd, nil, word)
 }
 
+// CompleteProfiles offers the names of the profiles, with their brokers.
 func (a *App) CompleteProfiles(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	_, profiles, err := conn.ProfilesOf(a.Inputs(cmd))
 	if err != nil || len(args) > 0 && cmd.Name() != "show" && cmd.Name() != "use" {

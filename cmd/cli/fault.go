@@ -15,24 +15,6 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// Is makes SIGTERM a suspension for the engine.
-func (s Stopped) Is(target error) bool {
-	return target == consume.ErrSuspended && s.Sig == syscall.SIGTERM
-}
-
-// RightsHint names the ACL that is missing.
-func RightsHint(err error) string {
-	switch {
-	case errors.Is(err, kerr.GroupAuthorizationFailed):
-		return "the principal needs DESCRIBE on the group"
-	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return "the principal needs DESCRIBE on the topic"
-	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return "the principal needs DESCRIBE on the cluster"
-	}
-	return ""
-}
-
 // The exit statuses. They are part of the contract with scripts; each command's help ends with its own.
 const (
 	ExitDone        = 0
@@ -47,11 +29,6 @@ const (
 	ExitInterrupted = 130
 	ExitTerminated  = 143
 )
-
-// Stopped is the cause of a context that a signal ended.
-type Stopped struct{ Sig os.Signal }
-
-func (s Stopped) Error() string { return "stopped by " + s.Sig.String() }
 
 // Fault is an error with the exit status it means and the next step.
 type Fault struct {
@@ -71,15 +48,18 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
+// Faultf makes a Fault.
 func Faultf(code int, hint, format string, args ...any) error {
 	return &Fault{Code: code, Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
+// Usagef makes a Fault of a command line that cannot be.
 func Usagef(hint, format string, args ...any) error { return Faultf(ExitUsage, hint, format, args...) }
 
 // Quietly ends a command whose output has said everything with an exit status.
 func Quietly(code int) error { return &Fault{Code: code, Quiet: true} }
 
+// AsUsage makes a usage error of what is none yet, with the hint that it has.
 func AsUsage(err error) error {
 	var f *Fault
 	if errors.As(err, &f) {
@@ -124,6 +104,7 @@ func Classify(err error) (code int, hint string) {
 	return ExitFailed, ""
 }
 
+// HintOf is the next step that an error names.
 func HintOf(err error) string { _, hint := Classify(err); return hint }
 
 // Denied says that a broker refused for want of a right.
@@ -134,4 +115,27 @@ func Denied(err error) bool {
 		}
 	}
 	return false
+}
+
+// RightsHint names the ACL that is missing.
+func RightsHint(err error) string {
+	switch {
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "the principal needs DESCRIBE on the group"
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return "the principal needs DESCRIBE on the topic"
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return "the principal needs DESCRIBE on the cluster"
+	}
+	return ""
+}
+
+// Stopped is the cause of a context that a signal ended.
+type Stopped struct{ Sig os.Signal }
+
+func (s Stopped) Error() string { return "stopped by " + s.Sig.String() }
+
+// Is makes SIGTERM a suspension for the engine.
+func (s Stopped) Is(target error) bool {
+	return target == consume.ErrSuspended && s.Sig == syscall.SIGTERM
 }

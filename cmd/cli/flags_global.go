@@ -18,6 +18,7 @@ type globalFlags struct {
 	Verbose       bool
 }
 
+// AddGlobalFlags adds the flags of every command.
 func (a *App) AddGlobalFlags(f *pflag.FlagSet) {
 	g := &a.Global
 	f.StringSliceVarP(&g.brokers, "bootstrap-server", "b", nil, "brokers to start from, `HOST:PORT,…`")

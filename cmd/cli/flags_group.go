@@ -15,6 +15,7 @@ type GroupFlags struct {
 	All            bool
 }
 
+// Add adds the flags.
 func (g *GroupFlags) Add(f *pflag.FlagSet) {
 	f.StringArrayVarP(&g.Names, "group", "g", nil, "a `GROUP`, as the argument; repeatable")
 	f.StringArrayVar(&g.Match, "group-match", nil, "groups whose whole name matches the `REGEX`; repeatable")

@@ -14,6 +14,7 @@ type OutputFlag struct {
 	allowed []render.Format
 }
 
+// Add adds --output; extra are formats that only this command has.
 func (o *OutputFlag) Add(cmd *cobra.Command, extra ...render.Format) {
 	o.allowed = append(render.RowFormats(), extra...)
 	names := make([]string, len(o.allowed))
@@ -24,4 +25,5 @@ func (o *OutputFlag) Add(cmd *cobra.Command, extra ...render.Format) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// Format is the format that was chosen.
 func (o *OutputFlag) Format() (render.Format, error) { return render.ParseFormat(o.Word, o.allowed...) }

@@ -16,6 +16,7 @@ type TopicFlags struct {
 	partitions     string
 }
 
+// Add adds the flags.
 func (t *TopicFlags) Add(f *pflag.FlagSet) {
 	f.StringArrayVar(&t.specs, "topic", nil, "a `TOPIC`, or some partitions of it as TOPIC:0,2-5; repeatable")
 	f.StringArrayVar(&t.Match, "topic-match", nil, "topics whose whole name matches the `REGEX`; repeatable")
@@ -29,6 +30,7 @@ type TopicScope struct {
 	Matcher *offset.Matcher
 }
 
+// Resolve reads the flags. -p without exactly one topic is a usage error.
 func (t *TopicFlags) Resolve(cmd *cobra.Command) (TopicScope, error) {
 	var s TopicScope
 	var names []string

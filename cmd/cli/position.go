@@ -34,6 +34,7 @@ func positionNames() []string {
 	return []string{"to", "to-earliest", "to-latest", "to-current", "to-offset", "shift-by", "to-datetime", "by-duration", "from-file", "to-group"}
 }
 
+// Add adds Kafka's flags of positions, --to, and the policies.
 func (p *PositionFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&p.to, "to", "", "a position `WORD`: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, max-timestamp, group:G, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h")
 	f.BoolVar(&p.earliest, "to-earliest", false, "the log start")
@@ -48,6 +49,7 @@ func (p *PositionFlags) Add(f *pflag.FlagSet) {
 	p.AddPolicies(f)
 }
 
+// AddPolicies adds what decides where a position has no plain answer.
 func (p *PositionFlags) AddPolicies(f *pflag.FlagSet) {
 	f.StringVar(&p.outOfRange, "out-of-range", "fail", "an offset outside the log: `fail`, clamp or skip")
 	f.StringVar(&p.ifNone, "if-none", "latest", "no record at or after a time: `latest`, earliest, skip or fail")
@@ -56,6 +58,7 @@ func (p *PositionFlags) AddPolicies(f *pflag.FlagSet) {
 	f.StringVar(&p.marker, "marker", "fail", "a checkpoint that has a word instead of an offset, since the job had not read yet: `fail`, earliest, latest, committed or as-written")
 }
 
+// Completions completes the policies.
 func (p *PositionFlags) Completions(cmd *cobra.Command) {
 	for flag, words := range map[string][]string{
 		"out-of-range": {"fail", "clamp", "skip"}, "if-none": {"latest", "earliest", "skip", "fail"},

@@ -33,6 +33,7 @@ func (a *App) Connect(ctx context.Context, cmd *cobra.Command, extra ...kgo.Opt)
 	return a.ConnectWith(ctx, s, extra...)
 }
 
+// ConnectWith is Connect with settings that are loaded already.
 func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Opt) (*Session, error) {
 	if a.Global.Verbose {
 		extra = append(extra, kgo.WithLogger(kgo.BasicLogger(a.Streams.Err, kgo.LogLevelDebug, func() string { return "koffset: " })))
@@ -51,6 +52,7 @@ func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Op
 	return &Session{App: a, Settings: s, Client: cl, Cluster: c}, nil
 }
 
+// Close ends the connections.
 func (s *Session) Close() { s.Client.Close() }
 
 // Phase bounds one stretch of talk with Kafka by --timeout. what names it in the error.

@@ -21,6 +21,7 @@ func (a *App) Settings(cmd *cobra.Command) (*conn.Settings, error) {
 	return s, nil
 }
 
+// LoadSettings is Settings without a word about what is odd.
 func (a *App) LoadSettings(cmd *cobra.Command) (*conn.Settings, error) {
 	return conn.Load(a.Inputs(cmd))
 }
@@ -30,7 +31,7 @@ func (a *App) Clock(s *conn.Settings) offset.Clock {
 	return offset.Clock{Now: a.Now(), Zone: s.Location}
 }
 
-// Inputs are the Inputs that loadSettings would use.
+// Inputs are where LoadSettings takes settings from.
 func (a *App) Inputs(cmd *cobra.Command) conn.Inputs {
 	g, f := &a.Global, cmd.Flags()
 	in := conn.Inputs{

@@ -20,26 +20,28 @@ import (
 
 // SnapshotFlags choose a source of a snapshot, and say where its files lie.
 type SnapshotFlags struct {
-	Uid, Id  string
+	UID, ID  string
 	Cluster  string
 	pathMap  []string
 	InFlight bool // --allow-in-flight, where the command has it
 }
 
+// Add adds the flags that choose a source of a snapshot.
 func (s *SnapshotFlags) Add(f *pflag.FlagSet) {
-	f.StringVar(&s.Uid, "operator-uid", "", "the Flink source with this `UID`, as the job's uid(\"…\") has it")
-	f.StringVar(&s.Id, "operator-id", "", "the Flink source with this id, `HEX` as checkpoint show prints it")
+	f.StringVar(&s.UID, "operator-uid", "", "the Flink source with this `UID`, as the job's uid(\"…\") has it")
+	f.StringVar(&s.ID, "operator-id", "", "the Flink source with this id, `HEX` as checkpoint show prints it")
 	f.StringVar(&s.Cluster, "source-cluster", "", "of a dynamic Kafka source only what it reads on the cluster that it calls `NAME`")
 	f.StringArrayVar(&s.pathMap, "path-map", nil, "a Flink state directory `OLD=NEW` that lies elsewhere here, such as s3://bucket/ck=/mnt/ck; repeatable")
 }
 
+// AddInFlight adds the flag that accepts an incomplete checkpoint.
 func (s *SnapshotFlags) AddInFlight(f *pflag.FlagSet) {
 	f.BoolVar(&s.InFlight, "allow-in-flight", false, "take a snapshot of an unaligned checkpoint: another reader that starts there skips the records in it")
 }
 
 func (s *SnapshotFlags) options() (flink.Options, error) {
 	var o flink.Options
-	if s.Uid != "" && s.Id != "" {
+	if s.UID != "" && s.ID != "" {
 		return o, Usagef("leave one of them out", "--operator-uid and --operator-id were both given")
 	}
 	for _, m := range s.pathMap {
@@ -95,7 +97,7 @@ func SnapshotFault(err error) error {
 
 // ChooseSources are the sources that the flags name, or all.
 func (s *SnapshotFlags) ChooseSources(snap *checkpointfile.Snapshot) ([]flink.Source, error) {
-	found, err := snap.Choose(s.Uid, s.Id)
+	found, err := snap.Choose(s.UID, s.ID)
 	if err != nil {
 		return nil, &Fault{Code: ExitNotFound, Err: err, Hint: "koffset checkpoint show " + snap.Path + " lists them"}
 	}
@@ -204,7 +206,7 @@ func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (map[offset.Partitio
 	if err != nil {
 		return nil, err
 	}
-	if broken := a.SnapshotWarnings(s, sources); broken > 0 && flags.Uid == "" && flags.Id == "" {
+	if broken := a.SnapshotWarnings(s, sources); broken > 0 && flags.UID == "" && flags.ID == "" {
 		e := &s.Flink.OperatorErrors[0]
 		return nil, Faultf(ExitRefused, "name a source that could be read: --operator-uid or --operator-id",
 			"%d operators of the snapshot could not be read, so not all positions are known: %w", broken, e)
@@ -225,6 +227,7 @@ func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (map[offset.Partitio
 	return out, nil
 }
 
+// RefuseInFlight refuses a snapshot with records in flight, unless that was allowed.
 func RefuseInFlight(s *checkpointfile.Snapshot, allowed bool) error {
 	if !s.InFlight() || allowed {
 		return nil

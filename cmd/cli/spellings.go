@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/internal/text"
 )
 
+// UnknownCommand names the command of koffset's that a word of another tool, or a slip, may mean.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	var known []string
 	for _, c := range cmd.Commands() {
@@ -48,6 +49,7 @@ func foreignFlags() map[string]string {
 	}
 }
 
+// FlagError does the same for a flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
 	var unknown *pflag.NotExistError

@@ -42,6 +42,7 @@ type inspectOptions struct {
 	iso     offset.Isolation
 }
 
+// NewInspect is the command inspect.
 func NewInspect(a *cli.App) *cobra.Command {
 	o := &inspectOptions{app: a}
 	c := &cobra.Command{

@@ -39,6 +39,7 @@ type resolveOptions struct {
 	failures []render.Failure // topics and partitions that cannot be read
 }
 
+// NewResolve is the command resolve.
 func NewResolve(a *cli.App) *cobra.Command {
 	o := &resolveOptions{app: a}
 	c := &cobra.Command{

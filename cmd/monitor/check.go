@@ -32,6 +32,7 @@ type checkOptions struct {
 	duration time.Duration
 }
 
+// NewCheck is the command check.
 func NewCheck(a *cli.App) *cobra.Command {
 	o := &checkOptions{app: a}
 	c := &cobra.Command{

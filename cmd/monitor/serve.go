@@ -25,6 +25,7 @@ type serveOptions struct {
 	compat       string
 }
 
+// NewServe is the command serve.
 func NewServe(a *cli.App) *cobra.Command {
 	o := &serveOptions{app: a}
 	c := &cobra.Command{

@@ -27,6 +27,7 @@ type watchOptions struct {
 	format render.Format
 }
 
+// NewWatch is the command watch.
 func NewWatch(a *cli.App) *cobra.Command {
 	o := &watchOptions{app: a}
 	c := &cobra.Command{

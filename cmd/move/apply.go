@@ -19,6 +19,7 @@ type applyOptions struct {
 	rule       offset.OutOfRange
 }
 
+// NewApply is the command apply.
 func NewApply(a *cli.App) *cobra.Command {
 	o := &applyOptions{app: a}
 	c := &cobra.Command{

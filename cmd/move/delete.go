@@ -20,6 +20,7 @@ type deleteOptions struct {
 	whole bool
 }
 
+// NewDelete is the command delete.
 func NewDelete(a *cli.App) *cobra.Command {
 	o := &deleteOptions{app: a}
 	c := &cobra.Command{

@@ -41,6 +41,7 @@ func mendFlags() []mendFlag {
 	}
 }
 
+// NewRepair is the command repair.
 func NewRepair(a *cli.App) *cobra.Command {
 	o := &repairOptions{app: a, words: map[string]*string{}}
 	c := &cobra.Command{

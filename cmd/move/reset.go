@@ -32,6 +32,7 @@ type resetOptions struct {
 	req      reset.Request
 }
 
+// NewReset is the command reset.
 func NewReset(a *cli.App) *cobra.Command {
 	o := &resetOptions{app: a}
 	c := &cobra.Command{

@@ -23,6 +23,7 @@ type undoOptions struct {
 	exact bool
 }
 
+// NewUndo is the command undo.
 func NewUndo(a *cli.App) *cobra.Command {
 	o := &undoOptions{app: a}
 	c := &cobra.Command{

@@ -94,6 +94,7 @@ func settingFlags() []settingFlag {
 	}
 }
 
+// NewConsume is the command consume.
 func NewConsume(a *cli.App) *cobra.Command {
 	o := &consumeOptions{app: a, values: map[string]*string{}, bools: map[string]*bool{}}
 	c := &cobra.Command{

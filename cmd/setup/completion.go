@@ -50,6 +50,7 @@ func BashCompletion(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
+// NewCompletion is the command completion.
 func NewCompletion(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "completion SHELL", GroupID: "other", Short: "Print the completion script of a shell",

@@ -9,6 +9,7 @@ import (
 	"github.com/koffset/koffset/internal/render"
 )
 
+// NewProfile is the command profile.
 func NewProfile(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "profile", GroupID: "other", Short: "List, show and choose connection profiles",

@@ -10,6 +10,7 @@ import (
 	"github.com/koffset/koffset/internal/sandbox"
 )
 
+// NewSandbox is the command sandbox.
 func NewSandbox(a *cli.App) *cobra.Command {
 	var clusters int
 	var ports []string

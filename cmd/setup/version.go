@@ -10,6 +10,7 @@ import (
 	"github.com/koffset/koffset/internal/render"
 )
 
+// NewVersion is the command version.
 func NewVersion(a *cli.App) *cobra.Command {
 	var out string
 	c := &cobra.Command{

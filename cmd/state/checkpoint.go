@@ -10,6 +10,7 @@ import (
 	"github.com/koffset/koffset/internal/render"
 )
 
+// NewCheckpoint is the command checkpoint.
 func NewCheckpoint(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "checkpoint", GroupID: "carry", Short: "Read checkpoints and savepoints of Flink's and koffset's, and rewrite Flink's",

@@ -132,10 +132,10 @@ func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
 		return err
 	}
 	own := o.position.Needs().Foreign || o.position.Kind == offset.ByPartition
-	if o.snap.Uid == "" && o.snap.Id == "" && !o.allSources && !o.scope.Any() && !own {
+	if o.snap.UID == "" && o.snap.ID == "" && !o.allSources && !o.scope.Any() && !own {
 		return cli.Usagef("add --operator-uid, --operator-id, --topic TOPIC, or --all-sources (koffset checkpoint show lists them)", "which sources? none was chosen")
 	}
-	if o.allSources && (o.snap.Uid != "" || o.snap.Id != "") {
+	if o.allSources && (o.snap.UID != "" || o.snap.ID != "") {
 		return cli.Usagef("leave one of them out", "--all-sources and one source were both given")
 	}
 	return nil

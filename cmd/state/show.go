@@ -109,7 +109,7 @@ func (o *checkpointShowOptions) run(ctx context.Context, cmd *cobra.Command, ref
 		return err
 	}
 	var sources []flink.Source
-	if o.snap.Uid != "" || o.snap.Id != "" || o.snap.Cluster != "" || len(snap.Sources()) > 0 {
+	if o.snap.UID != "" || o.snap.ID != "" || o.snap.Cluster != "" || len(snap.Sources()) > 0 {
 		if sources, err = o.snap.ChooseSources(snap); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	if len(sources) == 0 && broken == 0 {
 		o.app.Streams.Note("it has no Kafka source (%d operators)", snap.Flink.Operators)
 	}
-	if o.snap.Uid == "" && o.snap.Id == "" && snap.Flink != nil {
+	if o.snap.UID == "" && o.snap.ID == "" && snap.Flink != nil {
 		for i := range snap.Flink.OperatorErrors {
 			o.app.Streams.Fail(render.Failure{Err: &snap.Flink.OperatorErrors[i], ExitCode: cli.ExitPartial})
 		}
@@ -221,7 +221,7 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	}
 	o.notes(rows)
 	switch {
-	case broken > 0 && o.snap.Uid == "" && o.snap.Id == "", failed > 0:
+	case broken > 0 && o.snap.UID == "" && o.snap.ID == "", failed > 0:
 		return cli.Quietly(cli.ExitPartial)
 	case o.failOn != "" && sick > 0:
 		return cli.Faultf(cli.ExitCheck, "", "%d of %d rows are unhealthy", sick, len(rows))
