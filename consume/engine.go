@@ -98,7 +98,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 		return err
 	}
 	e.plan.Notices = append(notes, e.plan.Notices...)
-	firstTimes(ctx, c.Client, c.isolation(), e.plan.Rows)
+	firstTimes(ctx, c.reader(), e.plan.Rows)
 	return nil
 }
 

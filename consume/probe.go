@@ -1,8 +1,8 @@
 package consume
 
 // A run with an end must end, also where nothing more will ever arrive: after compaction removed the last records before
-// the end the client waits for ever. An idle partition is looked at with a fetch of our own, which tells how far its log
-// is empty.
+// the end the client waits for ever. The reader of records looks at an idle partition, and proves how far its log is
+// empty.
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/internal/records"
 )
 
 // probe is when an idle partition is looked at next.
@@ -23,7 +23,6 @@ type probe struct {
 const (
 	probeFirst = 500 * time.Millisecond
 	probeMost  = 5 * time.Second
-	probeBytes = 1 << 20
 )
 
 func (p *probe) reset(now time.Time) { p.at, p.pause = now.Add(probeFirst), probeFirst }
@@ -56,11 +55,12 @@ func (r *run) probeIdle(now time.Time) error {
 	if at := r.probeAt(now); at.IsZero() || now.Before(at) {
 		return nil
 	}
-	ask := map[offset.Partition]int64{}
-	by := map[offset.Partition]*part{}
+	var ask []records.Span
+	by := map[records.Span]*part{}
 	for _, p := range r.list {
 		if r.probes(p) && !now.Before(p.probe.at) {
-			ask[p.Partition], by[p.Partition] = p.seen, p
+			s := records.Span{Partition: p.Partition, From: p.seen, Until: p.end}
+			ask, by[s] = append(ask, s), p
 			p.probe.later(now)
 		}
 	}
@@ -68,10 +68,9 @@ func (r *run) probeIdle(now time.Time) error {
 	go func() {
 		ctx, cancel := context.WithTimeout(r.work, 15*time.Second)
 		defer cancel()
-		out := map[*part]peeked{}
-		for at, v := range peek(ctx, r.cfg.Client, r.cfg.isolation(), ask, probeBytes) {
-			v.from = ask[at]
-			out[by[at]] = v
+		out := make(map[*part]records.Answer, len(ask))
+		for s, v := range r.cfg.reader().First(ctx, ask) {
+			out[by[s]] = v
 		}
 		select {
 		case r.probed <- out:
@@ -82,19 +81,21 @@ func (r *run) probeIdle(now time.Time) error {
 }
 
 // probeEnded moves idle partitions over the holes that were found.
-func (r *run) probeEnded(found map[*part]peeked) error {
+//
+// Only the reader's proof moves a position. A fetch that came empty is none: the broker may have had no room left for the
+// partition, and the records behind it would be lost.
+func (r *run) probeEnded(found map[*part]records.Answer) error {
 	r.probing = false
 	for p, v := range found {
-		if v.err != nil {
-			if errors.Is(v.err, kerr.UnknownTopicOrPartition) {
-				return errorf(Failed, "", "%s is gone: the topic was deleted during the run", p.Partition)
-			}
-			continue // the fetching client meets the same error, and handles it
+		if errors.Is(v.Err, kerr.UnknownTopicOrPartition) {
+			return errorf(Failed, "", "%s is gone: the topic was deleted during the run", p.Partition)
 		}
-		if p.seen != v.from || !r.probes(p) {
-			continue // records came in the meantime
+		if !r.probes(p) {
+			continue
 		}
-		if to := v.reaches(p.end, r.cfg.isolation()); to > p.seen {
+		// Another error is met by the fetching client too, which handles it; what was proved before it counts. Where records
+		// came in the meantime the position is past the proof.
+		if to := v.Empty.Pass(p.seen); to > p.seen {
 			p.seen = min(to, p.end)
 			p.settle()
 			if p.over() {
@@ -103,28 +104,4 @@ func (r *run) probeEnded(found map[*part]peeked) error {
 		}
 	}
 	return nil
-}
-
-// reaches is how far a log is known to hold nothing for this reader, from where it was looked at.
-func (v peeked) reaches(end int64, iso offset.Isolation) int64 {
-	for _, rec := range v.records {
-		if rec.Offset >= end {
-			return end
-		}
-		if rec.Offset >= v.from {
-			return v.from // a record, or a marker: it is the fetching client's to bring
-		}
-	}
-	if v.next > v.from {
-		return v.next // batches without a record that counts: compacted, or aborted
-	}
-	last := v.hw
-	if iso == offset.ReadCommitted {
-		last = v.lso
-	}
-	// Nothing came, though the log goes on to its end: the broker skips what compaction removed, and nothing is behind it.
-	if last >= end {
-		return end
-	}
-	return v.from
 }

@@ -120,7 +120,7 @@ func TestParseSpecificOffsets(t *testing.T) {
 	}
 }
 
-func records(offsets ...int64) []*kgo.Record {
+func recordsAt(offsets ...int64) []*kgo.Record {
 	var out []*kgo.Record
 	for _, n := range offsets {
 		r := &kgo.Record{Offset: max(n, -n), Value: []byte("x"), LeaderEpoch: 3}
@@ -162,33 +162,13 @@ func TestAdmit(t *testing.T) {
 		{"again after a leader moved", PlanRow{Start: 2}, []int64{0, 1, 2, 3}, -1, []int64{2, 3}, 4, false},
 	} {
 		p := newPart(c.row)
-		a := p.admit(records(c.in...), c.run)
+		a := p.admit(recordsAt(c.in...), c.run)
 		var got []int64
 		for _, r := range a.records {
 			got = append(got, r.Offset)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) || p.seen != c.seen || p.over() != c.over || a.bytes != int64(len(got)) {
 			t.Errorf("%s: took %v, seen %d, over %v; want %v, %d, %v", c.name, got, p.seen, p.over(), c.want, c.seen, c.over)
-		}
-	}
-}
-
-func TestProbeReaches(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		v    peeked
-		iso  offset.Isolation
-		want int64
-	}{
-		{"a record before the end is the client's to bring", peeked{from: 5, next: 8, hw: 20, records: records(7)}, offset.ReadUncommitted, 5},
-		{"the next record lies past the end", peeked{from: 5, next: 13, hw: 20, records: records(12)}, offset.ReadUncommitted, 10},
-		{"empty batches", peeked{from: 5, next: 8, hw: 20}, offset.ReadUncommitted, 8},
-		{"nothing, though the log goes on", peeked{from: 5, next: 5, hw: 10, lso: 10}, offset.ReadUncommitted, 10},
-		{"nothing yet: the log ends before the end", peeked{from: 5, next: 5, hw: 7, lso: 7}, offset.ReadUncommitted, 5},
-		{"an open transaction holds it back", peeked{from: 5, next: 5, hw: 20, lso: 7}, offset.ReadCommitted, 5},
-	} {
-		if got := c.v.reaches(10, c.iso); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }

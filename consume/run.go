@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -39,7 +40,7 @@ type run struct {
 	keeper  keeper
 	commit  commits
 	found   chan discovery
-	probed  chan map[*part]peeked
+	probed  chan map[*part]records.Answer
 	probing bool
 
 	discoverAt time.Time
@@ -84,7 +85,7 @@ func (e *Engine) run(ctx, work context.Context) (Summary, error) {
 	defer e.stats.setPhase(PhaseEnded)
 	defer e.Close()
 	r := &run{Engine: e, ctx: ctx, work: work, parts: map[string][]*part{}, left: -1,
-		want: make(chan struct{}, 1), fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]peeked, 1)}
+		want: make(chan struct{}, 1), fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]records.Answer, 1)}
 	if e.cfg.Join != nil {
 		r.member = newMember(e, work)
 		r.shifts = r.member.shifts

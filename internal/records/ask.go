@@ -66,6 +66,10 @@ func (r *run) ask(node int32, batch []*task) error {
 			t.throttled()
 			continue
 		}
+		if len(batch) > 1 {
+			t.left, t.alone = t.left+1, true
+			continue
+		}
 		t.err = fmt.Errorf("broker %d left the partition out of its answer", node)
 	}
 	r.outOfRange(node, outside)
@@ -213,6 +217,9 @@ func (r *run) read(t *task, rp *kmsg.FetchResponseTopicPartition) (need int64) {
 			}
 			t.next = b.last + 1
 			continue
+		}
+		if b.magic >= 2 {
+			t.next = max(t.next, b.first) // nothing is in front of it, whether it can be opened or not
 		}
 		if r.open(t, b, over); t.done {
 			return 0

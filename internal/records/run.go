@@ -25,7 +25,8 @@ const (
 	// inFlight bounds the requests under way at one broker: a broker answers one after the other, so more only hide the
 	// way there and back, and the decoding here.
 	inFlight = 4
-	// pauseStep is the wait before the first try again after an error; each further one is longer, up to pauseMost.
+	// pauseStep is the wait before the second try again after an error; each further one is longer, up to pauseMost. The
+	// first is at once: newer metadata often names the new leader already.
 	pauseStep = 100 * time.Millisecond
 	pauseMost = 500 * time.Millisecond
 )
@@ -174,8 +175,8 @@ func (r *run) retry(tasks []*task) {
 	}
 	pause := pauseMost
 	for _, t := range tasks {
-		t.tries++
 		pause = min(pause, time.Duration(t.tries)*pauseStep)
+		t.tries++
 	}
 	r.work.Go(func() {
 		timer := time.NewTimer(pause)
