@@ -37,7 +37,9 @@ type Checkpoint struct {
 	Mode      string `json:"mode"`
 	Isolation string `json:"isolation"`
 	// Start is how the run began, in words.
-	Start      string                `json:"start"`
+	Start string `json:"start"`
+	// Asked is what the run was asked to read; nil in checkpoints that an older koffset wrote.
+	Asked      *CheckpointAsked      `json:"asked,omitempty"`
 	Topics     []CheckpointTopic     `json:"topics"`
 	Partitions []CheckpointPartition `json:"partitions"`
 	// Records is how many records the job has delivered up to this checkpoint, over all its runs.
@@ -45,6 +47,21 @@ type Checkpoint struct {
 	Sink    CheckpointSink `json:"sink"`
 	// Final says why the run made its last checkpoint: "suspended", "cancelled" or "finished". Empty for all others.
 	Final string `json:"final,omitempty"`
+}
+
+// CheckpointAsked is what a run was asked to read. A restore compares it with what it is asked itself: the same positions
+// under another question read too little, too much, or never end.
+type CheckpointAsked struct {
+	// Topics are TOPIC, or TOPIC:PARTITIONS where some were chosen; sorted.
+	Topics []string `json:"topics,omitempty"`
+	// Ranges are TOPIC:P=FROM:TO or TOPIC:P=FROM+COUNT, instead of topics; sorted.
+	Ranges []string `json:"ranges,omitempty"`
+	// Part says where the ranges came from, such as "part 2 of 4 of work.ranges".
+	Part string `json:"part,omitempty"`
+	// Until is the end as it was written, such as latest; empty for none.
+	Until string `json:"until,omitempty"`
+	// JobRecords is how many records the job delivers over all its runs; 0 for no bound.
+	JobRecords int64 `json:"job_records,omitempty"`
 }
 
 // CheckpointTopic names a topic and its id, since a topic that was deleted and created again has other offsets.
@@ -65,6 +82,8 @@ type CheckpointPartition struct {
 	Left *int64 `json:"left,omitempty"`
 	// Skipped says that a policy left the partition out, so that it stays out after a restore.
 	Skipped bool `json:"skipped,omitempty"`
+	// Carried says that the run which wrote it did not read the partition: the position is the one it was restored with.
+	Carried bool `json:"carried,omitempty"`
 }
 
 // At is the partition that the position is of.
@@ -107,13 +126,54 @@ func ParseCheckpointDir(s string) (string, error) {
 	return filepath.FromSlash(u.Path), nil
 }
 
-// JobDir is the folder of a job's checkpoints.
-func JobDir(dir, job string) string { return filepath.Join(dir, job) }
+// JobDir is the folder of a job's checkpoints. Two names never share one: what cannot stand in the name of a folder is
+// written as % and two hexadecimal digits.
+func JobDir(dir, job string) string { return filepath.Join(dir, jobFolder(job)) }
 
-// CheckJobName says whether a name can be a folder. The error is a *FileError.
+func jobFolder(job string) string {
+	var b strings.Builder
+	for i := range len(job) {
+		c := job[i]
+		if c < ' ' || c == 0x7f || strings.IndexByte(`/\:%*?"<>|`, c) >= 0 || c == '.' && i == 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// oldJobFolder is the folder in which koffset kept a job's checkpoints before names were kept apart.
+func oldJobFolder(job string) string {
+	return strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == ':' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, job), ".")
+}
+
+// OldJobDir is the folder in which an older koffset kept the checkpoints of a job of that name, where it is another one than
+// JobDir and holds checkpoints; empty otherwise. Several names led to it.
+func OldJobDir(dir, job string) string {
+	old := oldJobFolder(job)
+	if old == "" || old == jobFolder(job) {
+		return ""
+	}
+	path := filepath.Join(dir, old)
+	if refs, err := ListCheckpoints(path); err != nil || len(refs) == 0 {
+		return ""
+	}
+	return path
+}
+
+// CheckJobName says whether a job can have the name. The error is a *FileError.
 func CheckJobName(job string) error {
-	if job == "" || job == "." || job == ".." || strings.ContainsAny(job, "/\\\x00:") || strings.HasPrefix(job, ".") {
-		return &FileError{Path: job, Problem: fmt.Sprintf("%q cannot be the name of a job: it names a folder", job), Err: ErrForeign}
+	switch {
+	case job == "":
+		return &FileError{Path: job, Problem: "the job has no name", Err: ErrForeign}
+	case len(jobFolder(job)) > 255:
+		return &FileError{Path: job, Problem: fmt.Sprintf("the name of the job is too long: its folder would have %d bytes, at most 255 are possible", len(jobFolder(job))), Err: ErrForeign}
 	}
 	return nil
 }
@@ -275,6 +335,25 @@ func RemoveCheckpoint(jobDir string, id int64) error {
 		return writeError(dir, err)
 	}
 	return nil
+}
+
+// AbandonCheckpoint sets a job's checkpoint aside: under its new name it can still be read, and is never again the newest of
+// the job. One that is not there is no error.
+func AbandonCheckpoint(jobDir string, id int64) (path string, err error) {
+	dir := filepath.Join(jobDir, CheckpointName(id))
+	for n := 1; ; n++ {
+		path = filepath.Join(jobDir, "abandoned-"+CheckpointName(id))
+		if n > 1 {
+			path += "-" + strconv.Itoa(n)
+		}
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err := os.Rename(dir, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", writeError(dir, err)
+	}
+	return path, SyncDir(jobDir)
 }
 
 // SweepCheckpoints removes what crashes left half-written or half-removed in a job's folder. The caller holds the lock.

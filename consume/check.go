@@ -4,7 +4,6 @@ package consume
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/offset"
@@ -45,8 +44,11 @@ func (c *Config) checkScope() error {
 }
 
 func (c *Config) checkStart() error {
-	if c.End.MaxRecords < 0 {
-		return usagef("", "at most %d records: the number is negative", c.End.MaxRecords)
+	if n := min(c.End.MaxRecords, c.End.JobRecords); n < 0 {
+		return usagef("", "at most %d records: the number is negative", n)
+	}
+	if c.End.JobRecords > 0 && c.Checkpoints.Dir == "" {
+		return usagef("limit this run instead, or name a folder for checkpoints", "a limit of the job counts over its runs, and without checkpoints in a folder nothing counts them")
 	}
 	if u := c.End.Until; u != nil && u.Kind == offset.AtTime && u.At.Time.After(c.now()) {
 		return usagef("leave the end out to read on, or name an instant that is past", "the end %s lies in the future", offset.FormatTime(u.At.Time))
@@ -104,6 +106,11 @@ func (c *Config) checkCheckpoints() error {
 	case k.MinPause < 0 || k.Tolerable < 0 || k.Interval < 0:
 		return usagef("", "a checkpoint's interval, pause and tolerable failures cannot be negative")
 	}
+	switch k.RestoreWith {
+	case "", RestoreOld, RestoreNew:
+	default:
+		return usagef("use old or new", "%q does not say whose question counts at a restore", k.RestoreWith)
+	}
 	switch k.Retention {
 	case RetainOnCancellation, DeleteOnCancellation, NoExternalized:
 	default:
@@ -126,10 +133,7 @@ func (c *Config) checkCheckpoints() error {
 		return usagef("give an interval, such as 1m", "a checkpoint folder is given, and checkpoints are off")
 	}
 	if err := checkpointfile.CheckJobName(k.Job); err != nil {
-		return usagef("name the job", "%w", err)
-	}
-	if !filepath.IsLocal(k.Job) {
-		return usagef("", "%q cannot be the name of a job: it names a folder", k.Job)
+		return usagef("name the job: --job-name", "%w", err)
 	}
 	return nil
 }

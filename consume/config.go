@@ -133,7 +133,22 @@ type Checkpoints struct {
 	Retention Retention
 	// Restore is "latest", "none", or the path of a checkpoint. Empty is refused where the job has checkpoints.
 	Restore string
+	// RestoreWith decides where the checkpoint's run was asked something else than this one; see the constants.
+	RestoreWith RestoreWith
 }
+
+// RestoreWith says whose question counts where the run that wrote a checkpoint was asked something else: other topics or
+// partitions, another range, part, end or limit. The empty value refuses, with both sides named.
+type RestoreWith string
+
+// The values of RestoreWith.
+const (
+	// RestoreOld reads what the checkpoint's run was asked to read, to the ends that it had.
+	RestoreOld RestoreWith = "old"
+	// RestoreNew reads what this run asks for, from the checkpoint's positions where it has them. Positions of partitions
+	// that this run does not read stay in its checkpoints.
+	RestoreNew RestoreWith = "new"
+)
 
 // Retention says which checkpoints survive a run. The empty value is RetainOnCancellation.
 type Retention string

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // end finishes a run whose loop has ended with err, and says what was kept.
@@ -84,6 +85,15 @@ func (r *run) finish(ctx context.Context, s *Summary) error {
 	return nil
 }
 
+// onlyRunLimit says that the run ended because of its own record limit: the job can go on.
+func (r *run) onlyRunLimit() bool {
+	e := r.cfg.End
+	if e.MaxRecords == 0 || r.left != 0 || e.JobRecords > 0 && r.total+r.stats.records.Load() >= e.JobRecords {
+		return false
+	}
+	return !r.bounded() || slices.ContainsFunc(r.list, func(p *part) bool { return !p.done() })
+}
+
 // retain keeps or removes the checkpoints, as the retention says.
 func (r *run) retain(s *Summary) {
 	if r.jobDir == "" {
@@ -94,6 +104,10 @@ func (r *run) retain(s *Summary) {
 	remove, why := false, ""
 	switch s.Ended {
 	case Finished:
+		if r.onlyRunLimit() {
+			why = "the record limit of this run was reached, and not the end of the job"
+			break
+		}
 		remove, why = true, "the end was reached"
 		if r.plan.Committer != CommitsNever {
 			why += ", after the last commit"

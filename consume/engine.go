@@ -20,12 +20,16 @@ type Engine struct {
 	plan     *Plan
 	topics   map[string]inspect.Topic
 	restored *restored
-	unlock   func() // gives the job's lock back; nil without one
-	jobDir   string // empty with checkpoints in memory, or without
-	firstID  int64  // of the next checkpoint
-	stats    stats
-	notifyMu sync.Mutex
-	closed   sync.Once
+	asked    checkpointfile.CheckpointAsked
+	carried  []checkpointfile.CheckpointPartition // positions of a restored checkpoint that this run does not read
+	// abandoned are checkpoints of the job that this run does not go on from.
+	abandoned []int64
+	unlock    func() // gives the job's lock back; nil without one
+	jobDir    string // empty with checkpoints in memory, or without
+	firstID   int64  // of the next checkpoint
+	stats     stats
+	notifyMu  sync.Mutex
+	closed    sync.Once
 }
 
 // Run plans a run and runs it. ctx ends it; see Engine.Run.
@@ -75,11 +79,19 @@ func (e *Engine) prepare(ctx context.Context) error {
 		}
 		checkpointfile.SweepCheckpoints(e.jobDir)
 	}
-	from, highest, found, err := findRestore(c.Checkpoints)
+	there, err := findRestore(c.Checkpoints)
 	if err != nil {
 		return err
 	}
-	e.restored, e.firstID, notes = from, highest+1, found
+	from := there.from
+	e.restored, e.firstID, e.abandoned, notes = from, there.nextID, there.abandoned, there.notices
+	e.asked = c.question()
+	if from != nil {
+		if err := from.reconcile(c); err != nil {
+			return err
+		}
+		e.asked = from.asked
+	}
 	facts, topics, err := readFacts(ctx, c)
 	if err != nil {
 		return err
@@ -97,15 +109,20 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if e.plan, err = makePlan(c, facts, from); err != nil {
 		return err
 	}
+	if from != nil {
+		e.carried = from.carried(e.plan.Rows)
+		if n := len(e.carried); n > 0 {
+			notes = append(notes, infof("%d partitions of the checkpoint are not read, such as %s: their positions stay in the checkpoints of this run", n, e.carried[0].At()))
+		}
+	}
 	e.plan.Notices = append(notes, e.plan.Notices...)
 	firstTimes(ctx, c.reader(), e.plan.Rows)
 	return nil
 }
 
 func fileError(err error) error {
-	kind, hint := Failed, ""
+	kind, hint := Failed, fileHint(err)
 	if fe, ok := err.(*checkpointfile.FileError); ok {
-		hint = fe.Hint
 		switch fe.Err {
 		case checkpointfile.ErrForeign:
 			kind = Usage
@@ -142,6 +159,13 @@ func (e *Engine) topicIDs() []checkpointfile.CheckpointTopic {
 	var out []checkpointfile.CheckpointTopic
 	for name, t := range e.topics {
 		out = append(out, checkpointfile.CheckpointTopic{Name: name, ID: t.TopicID()})
+	}
+	if len(e.carried) > 0 {
+		for _, t := range e.restored.chk.Topics {
+			if _, read := e.topics[t.Name]; !read {
+				out = append(out, t)
+			}
+		}
 	}
 	slices.SortFunc(out, func(a, b checkpointfile.CheckpointTopic) int {
 		return offset.Partition{Topic: a.Name}.Compare(offset.Partition{Topic: b.Name})

@@ -51,7 +51,7 @@ func (r *run) startFetching() error {
 		}
 		at[p.Topic][p.Partition.Partition] = p.kgoOffset()
 	}
-	if len(at) == 0 && (r.cfg.End.bounded() || r.left == 0) {
+	if len(at) == 0 && (r.bounded() || r.left == 0) {
 		return nil // nothing to read: the loop ends at once
 	}
 	return r.fetchWith(kgo.ConsumePartitions(at))
@@ -81,8 +81,8 @@ func (p *part) kgoOffset() kgo.Offset {
 // ask lets the poller take what comes next from the client. Without it nothing is taken, the client's own buffer is bounded
 // by the fetch sizes, and then the brokers are not asked any more.
 func (r *run) ask() {
-	if !r.asked && r.fetch != nil {
-		r.asked = true
+	if !r.polling && r.fetch != nil {
+		r.polling = true
 		r.want <- struct{}{}
 	}
 }

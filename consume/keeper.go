@@ -75,11 +75,11 @@ func (k *keeper) first(now time.Time) error {
 	switch {
 	case k.on:
 		id := r.firstID
-		if r.restored != nil {
-			if r.jobDir != "" {
-				k.onDisk, k.path = slices.Clone(r.restored.own), r.restored.from.Path
-			}
-		} else if r.jobDir != "" {
+		if r.restored != nil && r.jobDir != "" {
+			k.onDisk, k.path = slices.Clone(r.restored.own), r.restored.from.Path
+		}
+		// A run that goes on from another place than the job's newest begins a branch with a checkpoint of its own.
+		if r.jobDir != "" && (r.restored == nil || len(r.restored.own) == 0 || len(r.abandoned) > 0) {
 			persist, marks, err := k.draw(id, false)
 			if err != nil {
 				return err
@@ -93,12 +93,31 @@ func (k *keeper) first(now time.Time) error {
 				return err
 			}
 			id++
+			k.setAside()
 		}
 		k.sched = newScheduler(c.Checkpoints, id, now)
 	case r.plan.Committer == CommitsByInterval:
 		k.sched = newScheduler(Checkpoints{Interval: c.Commit.Interval, Timeout: c.Checkpoints.Timeout, Tolerable: int(^uint(0) >> 1)}, 0, now)
 	}
 	return nil
+}
+
+// setAside takes the checkpoints that this run does not go on from out of the job's line: after a crash or a finish the newest
+// that is left must not be one of them.
+func (k *keeper) setAside() {
+	r := k.r
+	var last string
+	for _, id := range r.abandoned {
+		path, err := checkpointfile.AbandonCheckpoint(r.jobDir, id)
+		if err != nil {
+			r.notify(warnf("", "%v", err))
+			continue
+		}
+		last = path
+	}
+	if last != "" {
+		r.notify(infof("%d checkpoints of job %s that this run does not go on from are set aside: the newest is %s", len(r.abandoned), r.cfg.Checkpoints.Job, last))
+	}
 }
 
 func (k *keeper) wake() time.Time {
@@ -186,12 +205,13 @@ func (k *keeper) contents(id int64, marks []mark, records int64, final string, s
 	c, r := &k.r.cfg, k.r
 	info := c.Sink.Info()
 	chk := checkpointfile.Checkpoint{Job: c.Checkpoints.Job, ID: id, Group: c.Group, Mode: c.mode(), Isolation: c.isolation().String(),
-		Start: r.plan.startText(), Topics: r.topicIDs(), Records: records, Final: final,
+		Start: r.plan.startText(), Asked: &r.asked, Topics: r.topicIDs(), Records: records, Final: final,
 		Sink: checkpointfile.CheckpointSink{Kind: info.Kind, Location: info.Location, State: state}}
 	for _, m := range marks {
 		chk.Partitions = append(chk.Partitions, checkpointfile.CheckpointPartition{Topic: m.Topic, Partition: m.Partition.Partition,
 			Offset: m.Offset, LeaderEpoch: m.LeaderEpoch, End: m.end, Left: m.left, Skipped: m.skip})
 	}
+	chk.Partitions = append(chk.Partitions, r.carried...)
 	return chk
 }
 

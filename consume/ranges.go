@@ -17,10 +17,16 @@ type End struct {
 	// Until is resolved once, at the start, to a number for each partition, and never lies past the log end of that
 	// moment, so that a run with an end ends.
 	Until *offset.Position
-	// MaxRecords ends the run after exactly so many records over all partitions; 0 is no bound.
+	// MaxRecords ends this run after exactly so many records over all partitions; 0 is no bound. A job with checkpoints keeps
+	// them, since it is not at its own end.
 	MaxRecords int64
+	// JobRecords ends the job after exactly so many records over all partitions and over all its runs, which its checkpoints
+	// count; 0 is no bound.
+	JobRecords int64
 	// Ranges are what is read, and nothing else.
 	Ranges []Range
+	// Part says where the ranges came from, such as "part 2 of 4 of work.ranges"; for checkpoints and messages.
+	Part string
 }
 
 func (e End) bounded() bool { return e.Until != nil || len(e.Ranges) > 0 }

@@ -18,64 +18,107 @@ type restored struct {
 	cluster string
 	parts   map[offset.Partition]checkpointfile.CheckpointPartition
 	notices []Notice
+	// asked is the question that counts: this run's, or the checkpoint's. renewed says that it is this run's and another one:
+	// only positions come from the checkpoint then.
+	asked   checkpointfile.CheckpointAsked
+	renewed bool
 	// own are the checkpoints of the job up to this one: they are kept and removed as if this run had made them. Empty for
 	// a checkpoint that lies elsewhere, which is somebody's own.
 	own []int64
 }
 
-// findRestore decides what a run goes on from, and the highest checkpoint id there is (-1 without any). The job's lock is
-// held. The error is an *Error.
-func findRestore(k Checkpoints) (r *restored, highest int64, note []Notice, err error) {
-	highest = -1
-	path := k.Restore
+// found is what there is to go on from.
+type found struct {
+	from    *restored // nil for a fresh start
+	nextID  int64     // of the run's first checkpoint
+	notices []Notice
+	// abandoned are the job's checkpoints that the run does not go on from. They must never again be its newest.
+	abandoned []int64
+}
+
+// findRestore decides what a run goes on from. The job's lock is held. The error is an *Error.
+func findRestore(k Checkpoints) (found, error) {
+	var f found
 	var refs []checkpointfile.CheckpointRef
+	var err error
+	path := k.Restore
 	if k.Dir != "" {
-		jobDir := checkpointfile.JobDir(k.Dir, k.Job)
-		if refs, err = checkpointfile.ListCheckpoints(jobDir); err != nil {
-			return nil, -1, nil, errorf(Usage, "", "%w", err)
+		if refs, err = checkpointfile.ListCheckpoints(checkpointfile.JobDir(k.Dir, k.Job)); err != nil {
+			return f, errorf(Usage, "", "%w", err)
 		}
-		if n := len(refs); n > 0 {
-			highest = refs[n-1].ID
+		if path, err = chooseCheckpoint(k, refs, &f); err != nil {
+			return f, err
 		}
-		switch k.Restore {
-		case "":
-			if n := len(refs); n > 0 {
-				return nil, -1, nil, usagef("add --restore latest to go on from it, or --restore none to start anew",
-					"job %s has checkpoints (the newest is %s), and nothing says whether to go on from them", k.Job, refs[n-1].Path)
-			}
-			return nil, highest, nil, nil
-		case RestoreNone:
-			return nil, highest, nil, nil
-		case RestoreLatest:
-			if len(refs) == 0 {
-				return nil, highest, []Notice{infof("job %s has no checkpoint yet: the start mode decides", k.Job)}, nil
-			}
-			path = refs[len(refs)-1].Path
+	} else if path == RestoreNone {
+		path = ""
+	}
+	for _, ref := range refs {
+		f.nextID = max(f.nextID, ref.ID+1)
+	}
+	if path == "" {
+		for _, ref := range refs {
+			f.abandoned = append(f.abandoned, ref.ID)
 		}
-	} else if path == "" || path == RestoreNone {
-		return nil, -1, nil, nil
+		return f, nil
 	}
 	chk, h, err := checkpointfile.ReadCheckpoint(path)
 	if err != nil {
-		hint := ""
-		if fe, ok := err.(*checkpointfile.FileError); ok {
-			hint = fe.Hint
-		}
-		return nil, -1, nil, errorf(Usage, hint, "restore: %w", err)
+		return f, errorf(Usage, fileHint(err), "restore: %w", err)
 	}
-	r = &restored{from: RestoredFrom{Path: path, ID: chk.ID, At: h.CreatedAt}, chk: chk, cluster: h.ClusterID,
+	r := &restored{from: RestoredFrom{Path: path, ID: chk.ID, At: h.CreatedAt}, chk: chk, cluster: h.ClusterID,
 		parts: make(map[offset.Partition]checkpointfile.CheckpointPartition, len(chk.Partitions))}
 	for _, p := range chk.Partitions {
 		r.parts[p.At()] = p
 	}
-	if slices.ContainsFunc(refs, func(ref checkpointfile.CheckpointRef) bool { return ref.ID == chk.ID && sameFolder(ref.Path, path) }) {
-		for _, ref := range refs {
-			if ref.ID <= chk.ID {
-				r.own = append(r.own, ref.ID)
-			}
+	own := slices.ContainsFunc(refs, func(ref checkpointfile.CheckpointRef) bool { return ref.ID == chk.ID && sameFolder(ref.Path, path) })
+	for _, ref := range refs {
+		if own && ref.ID <= chk.ID {
+			r.own = append(r.own, ref.ID)
+		} else {
+			f.abandoned = append(f.abandoned, ref.ID)
 		}
 	}
-	return r, max(highest, chk.ID), nil, nil
+	f.from, f.nextID = r, max(f.nextID, chk.ID+1)
+	return f, nil
+}
+
+// chooseCheckpoint is the path of the checkpoint that the job goes on from; empty for none.
+func chooseCheckpoint(k Checkpoints, refs []checkpointfile.CheckpointRef, f *found) (string, error) {
+	if len(refs) == 0 && (k.Restore == "" || k.Restore == RestoreLatest) {
+		if old := checkpointfile.OldJobDir(k.Dir, k.Job); old != "" {
+			return "", usagef("restore the one that is this job's by its path, or start anew with none",
+				"job %s has no checkpoint, and an older koffset kept those of jobs with such names in %s", k.Job, old)
+		}
+	}
+	switch k.Restore {
+	case "":
+		if n := len(refs); n > 0 {
+			return "", usagef("add --restore latest to go on from it, or --restore none to start anew",
+				"job %s has checkpoints (the newest is %s), and nothing says whether to go on from them", k.Job, refs[n-1].Path)
+		}
+		return "", nil
+	case RestoreNone:
+		return "", nil
+	case RestoreLatest:
+		if len(refs) == 0 {
+			f.notices = append(f.notices, infof("job %s has no checkpoint yet: the start mode decides", k.Job))
+			return "", nil
+		}
+		newest := refs[len(refs)-1].Path
+		// Where a file system does not tell upper and lower case apart two names lead to one folder.
+		if chk, _, err := checkpointfile.ReadCheckpoint(newest); err == nil && chk.Job != "" && chk.Job != k.Job {
+			return "", errorf(Refused, "give this job another name", "checkpoint %s is of job %s, this is job %s", newest, chk.Job, k.Job)
+		}
+		return newest, nil
+	}
+	return k.Restore, nil
+}
+
+func fileHint(err error) string {
+	if fe, ok := err.(*checkpointfile.FileError); ok {
+		return fe.Hint
+	}
+	return ""
 }
 
 // sameFolder says that a path names a checkpoint's folder, or the file in it.
@@ -107,15 +150,11 @@ func (r *restored) fits(c *Config, clusterID string, topicIDs map[string]string)
 	if iso := c.isolation().String(); r.chk.Isolation != iso {
 		r.notices = append(r.notices, warnf("", "the checkpoint was read with %s, this run reads with %s", r.chk.Isolation, iso))
 	}
-	var left []string
-	for _, p := range r.chk.Partitions {
-		if _, read := topicIDs[p.Topic]; !read && !p.Skipped {
-			left = append(left, p.At().String())
-		}
+	if mode := c.mode(); r.chk.Mode != "" && r.chk.Mode != mode {
+		r.notices = append(r.notices, warnf("", "the checkpoint was made in mode %s, this run goes on in %s", r.chk.Mode, mode))
 	}
-	if len(left) > 0 {
-		slices.Sort(left)
-		r.notices = append(r.notices, warnf("name the topic to read on there", "the checkpoint also has %d partitions of topics that this run does not read, such as %s", len(left), left[0]))
+	if limit := c.End.JobRecords; limit > 0 && r.chk.Records >= limit {
+		return errorf(Refused, "raise the limit of the job, or start anew with --restore none", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, count(r.chk.Records), count(limit))
 	}
 	return nil
 }
@@ -127,18 +166,40 @@ func sinkName(kind, location string) string {
 	return kind + " " + location
 }
 
+// bounded says that the checkpoint's run had an end.
+func (r *restored) bounded() bool {
+	return slices.ContainsFunc(r.chk.Partitions, func(p checkpointfile.CheckpointPartition) bool { return p.End != nil })
+}
+
 // resolve places one partition where the checkpoint has it.
 func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target, error) {
 	p, ok := r.parts[f.Partition]
 	b := *f.start.Bounds
+	rg, ranged := c.rangeOf(f.Partition)
+	if r.renewed && ranged {
+		if !ok || p.Skipped || rg.Count > 0 || p.Offset < rg.From || p.Offset > rg.To {
+			return resolveRange(c, f, rg, row) // the position lies outside, or does not count
+		}
+		t, err := resolveRange(c, f, rg, row)
+		if err != nil {
+			return t, err
+		}
+		t.Offset, t.LeaderEpoch, t.Reason, t.Detail = max(p.Offset, t.Offset), p.LeaderEpoch, ReasonRestored, ""
+		return t, nil
+	}
+	if !ok && !r.renewed && r.bounded() {
+		return offset.Target{Leave: true, Reason: offset.ReasonSkipped, Detail: "not in the checkpoint, whose run has an end"}, nil
+	}
 	if !ok {
 		return offset.Target{Offset: b.Start, LeaderEpoch: f.start.StartEpoch, Reason: ReasonNewPartition, Detail: "not in the checkpoint: log start taken"}, nil
 	}
 	if p.Skipped {
 		return offset.Target{Leave: true, Reason: offset.ReasonSkipped, Detail: "left out when the job began"}, nil
 	}
-	row.End, row.Left = p.End, p.Left
-	if p.End != nil {
+	if !r.renewed {
+		row.End, row.Left = p.End, p.Left
+	}
+	if row.End != nil {
 		row.EndReason, row.EndDetail = ReasonRestored, ""
 	}
 	n := p.Offset
@@ -151,7 +212,7 @@ func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target,
 			"the restored offset %d is past the log end %d", n, b.End)
 	case n >= b.Start:
 		return offset.Target{Offset: n, LeaderEpoch: p.LeaderEpoch, Reason: ReasonRestored}, nil
-	case p.End != nil && n >= *p.End:
+	case row.End != nil && n >= *row.End:
 		// It was read to its end; that the log has moved on since loses nothing.
 		return offset.Target{Offset: n, Reason: ReasonRestored, Detail: "read to its end"}, nil
 	}

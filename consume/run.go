@@ -31,10 +31,10 @@ type run struct {
 	turn   int    // of the partitions in pace
 	queued int64  // bytes that wait in queues, about
 
-	member *member       // of the group, for a run that is one; nil where the partitions are the run's own
-	shifts chan shift    // the member's
-	want   chan struct{} // asks for the next poll
-	asked  bool          // a poll is under way
+	member  *member       // of the group, for a run that is one; nil where the partitions are the run's own
+	shifts  chan shift    // the member's
+	want    chan struct{} // asks for the next poll
+	polling bool          // a poll is under way
 
 	fetched chan kgo.Fetches
 	keeper  keeper
@@ -110,17 +110,12 @@ func (r *run) start() error {
 			r.add(newPart(row))
 		}
 	}
-	if n := r.cfg.End.MaxRecords; n > 0 {
-		r.left = n
-	}
 	var back *Restored
 	if r.restored != nil {
 		back = &Restored{Checkpoint: r.restored.chk.ID, State: r.restored.chk.Sink.State, TakeBack: !r.cfg.Checkpoints.AtLeastOnce}
 		r.total = r.restored.chk.Records
-		if r.left >= 0 {
-			r.left = max(0, r.left-r.total)
-		}
 	}
+	r.left = recordsLeft(r.cfg.End, r.total)
 	if err := r.cfg.Sink.Open(r.ctx, back); err != nil {
 		return fmt.Errorf("open the sink: %w", err)
 	}
@@ -136,11 +131,25 @@ func (r *run) start() error {
 	if r.cfg.Rate.limited() {
 		r.pace = newPacer(r.cfg.Rate, now)
 	}
-	if r.cfg.Discovery > 0 && !r.cfg.End.bounded() {
+	if r.cfg.Discovery > 0 && !r.bounded() {
 		r.discoverAt = now.Add(r.cfg.Discovery)
 	}
 	r.stats.setPhase(PhaseRunning)
 	return r.startFetching()
+}
+
+// recordsLeft is how many records this run may deliver, when the job has delivered so many before; negative is no bound.
+func recordsLeft(e End, delivered int64) int64 {
+	left := int64(-1)
+	if e.MaxRecords > 0 {
+		left = e.MaxRecords
+	}
+	if e.JobRecords > 0 {
+		if n := max(0, e.JobRecords-delivered); left < 0 || n < left {
+			left = n
+		}
+	}
+	return left
 }
 
 func (r *run) add(p *part) {
@@ -223,7 +232,7 @@ func (r *run) loop() error {
 				r.stats.throttled.Add(int64(wake))
 			}
 		case f := <-r.fetched:
-			r.asked = false
+			r.polling = false
 			if r.member == nil && r.pace == nil {
 				r.ask() // the next poll overlaps with this one's delivery
 			}
@@ -310,7 +319,7 @@ func (r *run) reachedEnd() bool {
 	if r.left == 0 {
 		return true
 	}
-	if !r.cfg.End.bounded() && !r.anyEnds() {
+	if !r.bounded() {
 		return false
 	}
 	for _, p := range r.list {
@@ -321,9 +330,9 @@ func (r *run) reachedEnd() bool {
 	return true
 }
 
-// anyEnds says that a restored checkpoint brought an end along.
-func (r *run) anyEnds() bool {
-	return slices.ContainsFunc(r.list, func(p *part) bool { return p.bounded })
+// bounded says that the run has an end, which a restored checkpoint may have brought along.
+func (r *run) bounded() bool {
+	return r.cfg.End.bounded() || slices.ContainsFunc(r.list, func(p *part) bool { return p.bounded })
 }
 
 func (r *run) anyQueued() bool {
