@@ -353,7 +353,7 @@ func AbandonCheckpoint(jobDir string, id int64) (path string, err error) {
 	if err := os.Rename(dir, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", writeError(dir, err)
 	}
-	return path, SyncDir(jobDir)
+	return path, wholefile.SyncDir(jobDir)
 }
 
 // SweepCheckpoints removes what crashes left half-written or half-removed in a job's folder. The caller holds the lock.

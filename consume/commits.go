@@ -220,11 +220,11 @@ func (c *commits) commit(ctx context.Context, job commitJob, out *committed) {
 		known := append(c.ours[p.Partition], p.Offset)
 		c.ours[p.Partition] = known[max(0, len(known)-4):]
 	}
-	answers := sendCommit(ctx, cfg.Client, cfg.Group, send)
+	commit := func() func(func(Position, error) bool) { return sendCommit(ctx, cfg.Client, cfg.Group, send) }
 	if c.r.member != nil {
-		answers = c.r.member.commit(ctx, send)
+		commit = func() func(func(Position, error) bool) { return c.r.member.commit(ctx, send) }
 	}
-	for p, err := range answers {
+	for p, err := range commit() {
 		if err != nil {
 			out.failed = append(out.failed, p.Partition.String()+": "+commitReason(err))
 			continue

@@ -38,7 +38,7 @@ type Config struct {
 	Discovery time.Duration
 
 	Sink Sink
-	// Store is where positions are saved beside Kafka: on every completed checkpoint. nil is nowhere.
+	// Store is where positions are saved beside Kafka: on every completed checkpoint, or with every auto-commit. nil is nowhere.
 	Store OffsetStore
 	// Foreign answers the positions group:G, file:F, checkpoint:DIR and store:URL: what they hold for these partitions.
 	// group:G is answered by the engine itself. nil refuses the others.

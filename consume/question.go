@@ -60,7 +60,9 @@ func differences(then, now checkpointfile.CheckpointAsked) []string {
 		}
 		differ("ranges", a, b)
 	}
-	differ("end", then.Until, now.Until)
+	if !endsNow(then, now) {
+		differ("end", then.Until, now.Until)
+	}
 	differ("records of the job", limitText(then.JobRecords), limitText(now.JobRecords))
 	return out
 }
@@ -70,6 +72,11 @@ func inPart(ranges, part string) string {
 		return ranges
 	}
 	return ranges + " (" + part + ")"
+}
+
+// endsNow says that a job without an end gets one: it reads the same from the same places, and stops.
+func endsNow(then, now checkpointfile.CheckpointAsked) bool {
+	return then.Until == "" && len(then.Ranges) == 0 && now.Until != ""
 }
 
 func limitText(n int64) string {
@@ -111,6 +118,9 @@ func (r *restored) reconcile(c *Config) error {
 	differ := differences(then, now)
 	r.asked = now
 	if len(differ) == 0 {
+		if endsNow(then, now) {
+			r.notices = append(r.notices, infof("the checkpoint's run had no end, this one ends at %s", now.Until))
+		}
 		return nil
 	}
 	text := strings.Join(differ, "; ")

@@ -75,12 +75,20 @@ func TestRestoreRefusesAnotherQuestion(t *testing.T) {
 	}{
 		"fewer partitions": {func(*consume.Config) {}, func(c *consume.Config) { c.Topics[0].Partitions = []int32{0} }, []string{"then asked", "now asked:0"}},
 		"another topic":    {func(*consume.Config) {}, func(c *consume.Config) { c.Topics = topics(topic, "beside") }, []string{"then asked,", "now asked, beside"}},
-		"an end":           {func(*consume.Config) {}, func(c *consume.Config) { c.End = until(t, "latest") }, []string{"end: then none, now latest"}},
+		"no end any more":  {func(c *consume.Config) { c.End = until(t, "latest") }, func(*consume.Config) {}, []string{"end: then latest, now none"}},
 		"another end":      {func(c *consume.Config) { c.End = until(t, "15") }, func(c *consume.Config) { c.End = until(t, "12") }, []string{"end: then 15, now 12"}},
 		"another range": {func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=0:20") }, func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:1=5:8") },
 			[]string{"then asked:0=0:20", "now asked:1=5:8"}},
-		"another part": {func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=0:10"); c.End.Part = "part 1 of 2 of work" },
-			func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=10:20"); c.End.Part = "part 2 of 2 of work" }, []string{"(part 1 of 2 of work)", "(part 2 of 2 of work)"}},
+		"another part": {func(c *consume.Config) {
+			noTopics(c)
+			c.End = ranges(t, "asked:0=0:10")
+			c.End.Part = "part 1 of 2 of work"
+		},
+			func(c *consume.Config) {
+				noTopics(c)
+				c.End = ranges(t, "asked:0=10:20")
+				c.End.Part = "part 2 of 2 of work"
+			}, []string{"(part 1 of 2 of work)", "(part 2 of 2 of work)"}},
 		"ranges instead of a topic": {func(*consume.Config) {}, func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=0:20") }, []string{"topics: then asked, now none", "now asked:0=0:20"}},
 		"another limit":             {func(c *consume.Config) { c.End.JobRecords = 50 }, func(c *consume.Config) { c.End.JobRecords = 40 }, []string{"records of the job: then 50, now 40"}},
 	} {

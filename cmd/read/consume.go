@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,8 @@ func settingFlags() []settingFlag {
 		{flag: "startup-timestamp-millis", key: settings.StartupMillis, usage: "`MILLISECONDS` since 1970, for start mode timestamp"},
 		{flag: "startup-specific-offsets", key: settings.StartupOffsets, usage: "`OFFSETS` for start mode specific-offsets: partition:0,offset:42;partition:1,offset:300; with several topics topic:orders,partition:0,offset:42"},
 		{flag: "until", key: settings.Until, usage: "where to stop, exclusive, a position `WORD` as for --from, or +N counted from the start; resolved once, at the start"},
-		{flag: "max-records", key: settings.MaxRecords, usage: "stop after exactly `N` records over all partitions"},
+		{flag: "max-records", key: settings.MaxRecords, usage: "end this run after exactly `N` records over all partitions"},
+		{flag: "max-job-records", key: settings.JobRecords, usage: "end the job after exactly `N` records over all partitions and all its runs, as its checkpoints count them"},
 		{flag: "isolation", key: settings.IsolationLevel, usage: "read_committed or read_uncommitted (default read_committed)"},
 		{flag: "auto-offset-reset", key: settings.OffsetReset, usage: "group-offsets without a usable commit: earliest, latest or none (default latest, as Kafka's clients)"},
 		{flag: "out-of-range", key: settings.OutOfRange, usage: "an offset outside the log: fail, clamp or skip (default fail)"},
@@ -78,6 +80,7 @@ func settingFlags() []settingFlag {
 		{flag: "retained-checkpoints", key: settings.ChkRetained, usage: "how many completed checkpoints are kept, `N` (default 1)"},
 		{flag: "retention", key: settings.ChkRetention, usage: "RETAIN_ON_CANCELLATION, DELETE_ON_CANCELLATION or NO_EXTERNALIZED_CHECKPOINTS"},
 		{flag: "restore", key: settings.Restore, usage: "go on from a checkpoint: latest, none, or its `PATH`"},
+		{flag: "restore-with", key: settings.RestoreWith, usage: "where the checkpoint's run was asked something else: read what it was asked (`WORD` old) or what this run is asked (new); without it that is refused"},
 		{flag: "job-name", key: settings.JobName, usage: "`NAME` of the folder of checkpoints (default: the job, the group or the topics)"},
 		{flag: "discovery-interval", key: settings.Discovery, usage: "look for new partitions every `DURATION`; 0 is never (default 5m)"},
 		{flag: "rate", key: settings.Rate, usage: "hand on at most so much: `50/s`, 10MiB/s, or both with a comma"},
@@ -299,6 +302,7 @@ func (o *consumeOptions) readRanges(out *settings.Scope) (cluster string, err er
 		return "", cli.Usagef(fmt.Sprintf("--part 1 to --part %d", len(rf.Parts)), "range file %s has %d parts, --part is %d", o.rangeFile, len(rf.Parts), o.part)
 	}
 	out.Ranges = rf.Parts[o.part-1]
+	out.Part = fmt.Sprintf("part %d of %d of %s", o.part, len(rf.Parts), filepath.Base(o.rangeFile))
 	if len(out.Ranges) == 0 {
 		return "", quietlySaying(o.app, "part %d of %s is empty: there is nothing to read", o.part, o.rangeFile)
 	}

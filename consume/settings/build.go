@@ -5,7 +5,9 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
@@ -34,6 +36,7 @@ type Output struct {
 type Scope struct {
 	Topics []offset.TopicSpec
 	Ranges []consume.Range
+	Part   string // where the ranges came from
 }
 
 // Build makes a run. The error is an *Error.
@@ -41,7 +44,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	x := &reader{r: r}
 	var out Run
 	c := &out.Config
-	c.Topics, c.End.Ranges = scope.Topics, scope.Ranges
+	c.Topics, c.End.Ranges, c.End.Part = scope.Topics, scope.Ranges, scope.Part
 	if len(c.Topics) == 0 && len(c.End.Ranges) == 0 {
 		for _, t := range x.list(Topic) {
 			spec, err := offset.ParseTopicSpec(t)
@@ -61,10 +64,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	if v := r.Get(Ramp); v.Text != "" && !r.Has(Rate) {
 		out.note(v, "give a rate too", "%s has no effect: there is no %s", Ramp, Rate)
 	}
-	c.Discovery = x.duration(Discovery)
-	if c.Discovery == 0 && r.Has(Discovery) {
-		c.Discovery = -1 // Flink: zero is never
-	}
+	c.Discovery = x.discovery()
 	c.ReadUncommitted = x.word(IsolationLevel) == "read_uncommitted"
 	c.Fetch.MaxBytes, c.Fetch.MaxPartitionBytes = int32(min(x.size(FetchMaxBytes), 90<<20)), int32(min(x.size(FetchPartBytes), 90<<20))
 	x.join(&out)
@@ -81,6 +81,19 @@ func (o *Run) note(v Value, hint, format string, args ...any) {
 		where = v.Source.String()
 	}
 	o.Notes = append(o.Notes, Warning{where, fmt.Sprintf(format, args...), hint})
+}
+
+// discovery reads how often new partitions are looked for. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
+// partition.discovery.interval.ms is -1 for bounded sources.
+func (x *reader) discovery() time.Duration {
+	if n, err := strconv.ParseInt(x.r.Get(Discovery).Text, 10, 64); err == nil && n < 0 {
+		return -1
+	}
+	d := x.duration(Discovery)
+	if d == 0 && x.r.Has(Discovery) {
+		return -1
+	}
+	return d
 }
 
 // start reads koffset's word or Flink's mode with its companions.
@@ -144,17 +157,30 @@ func (x *reader) defaultStart(out *Run, key string) {
 func (x *reader) end(out *Run, clock offset.Clock) {
 	c, r := &out.Config, x.r
 	c.End.MaxRecords, _ = x.number(MaxRecords)
+	c.End.JobRecords, _ = x.number(JobRecords)
+	unusedCompanions := func(end string, keys ...string) {
+		for _, k := range keys {
+			if v := r.Get(k); v.Text != "" {
+				out.note(v, "set "+BoundedMode+" too", "%s has no effect: %s", k, end)
+			}
+		}
+	}
 	if r.Has(Until) {
 		c.End.Until = x.position(Until, offset.RoleEnd, clock)
-		return
-	}
-	if !r.Has(BoundedMode) {
+		unusedCompanions("the end is "+r.Get(Until).Text, BoundedMillis, BoundedOffsets)
 		return
 	}
 	v := r.Get(BoundedMode)
 	mode := x.word(BoundedMode)
 	if mode == "" || mode == "unbounded" {
+		unusedCompanions("the run has no end", BoundedMillis, BoundedOffsets)
 		return
+	}
+	if mode != string(consume.ModeTimestamp) {
+		unusedCompanions("the end is "+mode, BoundedMillis)
+	}
+	if mode != string(consume.ModeSpecific) {
+		unusedCompanions("the end is "+mode, BoundedOffsets)
 	}
 	topic := ""
 	if len(c.Topics) == 1 {
@@ -212,39 +238,32 @@ func (x *reader) checkpoints(out *Run) {
 		out.note(r.Get(ChkRetention), "name a folder: "+ChkDir, "%s has no effect: checkpoints are in memory", ChkRetention)
 	}
 	if k.Interval == 0 {
-		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk, StoreURL} {
+		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk} {
 			if r.Has(key) {
 				out.note(r.Get(key), "give "+ChkInterval, "%s has no effect: checkpoints are off", key)
 			}
 		}
 	}
+	k.RestoreWith = consume.RestoreWith(x.word(RestoreWith))
 	k.Job = x.jobName(c)
 }
 
-// jobName names the folder of checkpoints: the setting, the job of the configuration file, the group, or the topics.
+// jobName names the job: the setting, the job of the configuration file, the group, or the topics.
 func (x *reader) jobName(c *consume.Config) string {
 	if v := x.r.Get(JobName); v.Text != "" {
 		return v.Text
 	}
-	clean := func(s string) string {
-		return strings.TrimLeft(strings.Map(func(r rune) rune {
-			if r == '/' || r == '\\' || r == ':' || r < ' ' {
-				return '_'
-			}
-			return r
-		}, s), ".")
-	}
 	if x.r.Job != "" {
-		return clean(x.r.Job)
+		return x.r.Job
 	}
 	if c.Group != "" {
-		return clean(c.Group)
+		return c.Group
 	}
 	names := make([]string, len(c.Topics))
 	for i, t := range c.Topics {
 		names[i] = t.Topic
 	}
-	return clean(strings.Join(names, "+"))
+	return strings.Join(names, "+")
 }
 
 // storage reads Flink's two ways to choose between memory and a folder: checkpoint-storage, and before 1.13 the backend.
@@ -298,6 +317,9 @@ func (x *reader) output(out *Run) {
 	o.Format = x.r.Get(Format).Text
 	o.MetricsListen = x.r.Get(MetricsListen).Text
 	o.StoreURL = x.r.Get(StoreURL).Text
+	if c := out.Config; o.StoreURL != "" && c.Checkpoints.Interval == 0 && !c.Commit.Auto && c.Join == nil {
+		out.note(x.r.Get(StoreURL), "give "+ChkInterval+", or "+AutoCommit, "%s has no effect: positions are saved when a checkpoint completes or a commit is due, and neither is on", StoreURL)
+	}
 	for _, d := range []struct {
 		key  string
 		form *sink.Form

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/offset"
 )
@@ -74,7 +75,7 @@ func meaning(k key, v Value, run Run) string {
 			return "a commit or restored offset that has expired stops the run; a time starts at the first record left"
 		}
 	case Until:
-		if v.Text == "" && c.End.Until == nil && c.End.MaxRecords == 0 {
+		if v.Text == "" && c.End.Until == nil && c.End.MaxRecords == 0 && c.End.JobRecords == 0 {
 			return "the run does not end by itself"
 		}
 	case AutoCommit:
@@ -115,7 +116,9 @@ func meaning(k key, v Value, run Run) string {
 	return k.why
 }
 
-func consumeJobDir(c consume.Config) string { return c.Checkpoints.Dir + "/" + c.Checkpoints.Job }
+func consumeJobDir(c consume.Config) string {
+	return checkpointfile.JobDir(c.Checkpoints.Dir, c.Checkpoints.Job)
+}
 
 var generated = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-|^console-consumer-|^anonymous`)
 

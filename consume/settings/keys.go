@@ -42,10 +42,12 @@ const (
 	ChkStorage        = "execution.checkpointing.storage"
 	Backend           = "state.backend.type"
 	Restore           = "execution.state-recovery.path"
+	RestoreWith       = "restore_with"
 	JobName           = "pipeline.name"
 	From              = "from"
 	Until             = "until"
 	MaxRecords        = "max_records"
+	JobRecords        = "max_job_records"
 	OutOfRange        = "out_of_range"
 	IfNone            = "if_none"
 	IfExpired         = "if_expired"
@@ -102,7 +104,8 @@ func keys() []key {
 		{name: BoundedMode, kind: word, why: "where to stop"},
 		{name: BoundedMillis, why: "the instant of bounded mode timestamp"},
 		{name: BoundedOffsets, why: "the offsets of bounded mode specific-offsets"},
-		{name: MaxRecords, kind: number, why: "stop after exactly so many records"},
+		{name: MaxRecords, kind: number, why: "end this run after exactly so many records"},
+		{name: JobRecords, kind: number, why: "end the job after exactly so many records, over all its runs"},
 		{name: OutOfRange, kind: word, builtin: "fail", why: "an offset outside the log"},
 		{name: IfNone, kind: word, builtin: "latest", why: "no record at or after a time"},
 		{name: IfExpired, kind: word, why: "retention removed what was asked for"},
@@ -129,6 +132,7 @@ func keys() []key {
 		{name: ChkRetained, kind: number, builtin: "1", old: []string{"state.checkpoints.num-retained"}, why: "how many completed ones are kept"},
 		{name: ChkRetention, kind: word, builtin: "RETAIN_ON_CANCELLATION", why: "which checkpoints survive the run"},
 		{name: Restore, old: []string{"execution.savepoint.path"}, same: []string{"restore"}, why: "the checkpoint to go on from"},
+		{name: RestoreWith, kind: word, why: "whose question counts where the checkpoint's run was asked something else"},
 		{name: JobName, why: "names the job's folder of checkpoints"},
 		{name: Join, kind: flag, builtin: "false", why: "read as a member of the group"},
 		{name: GroupProtocol, kind: word, builtin: "classic", why: "the protocol of --join"},
@@ -246,6 +250,8 @@ func Words(name string) []string {
 		return []string{"EXACTLY_ONCE", "AT_LEAST_ONCE"}
 	case ChkRetention:
 		return []string{"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"}
+	case RestoreWith:
+		return []string{"old", "new"}
 	case ChkStorage:
 		return []string{"jobmanager", "filesystem"}
 	case GroupProtocol:

@@ -133,6 +133,10 @@ func (s *Set) Environment(environ []string) (taken []string, err error) {
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
 		}
+		if value == "" { // as an unset one: a unit file or a compose file leaves them so
+			taken = append(taken, name)
+			continue
+		}
 		taken = append(taken, name)
 		key, ok := by[name]
 		if !ok {
