@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -83,7 +84,7 @@ func limitText(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return count(n)
+	return text.Count(n)
 }
 
 func orNone(s string) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -154,7 +155,7 @@ func (r *restored) fits(c *Config, clusterID string, topicIDs map[string]string)
 		r.notices = append(r.notices, warnf("", "the checkpoint was made in mode %s, this run goes on in %s", r.chk.Mode, mode))
 	}
 	if limit := c.End.JobRecords; limit > 0 && r.chk.Records >= limit {
-		return errorf(Refused, "raise the limit of the job, or start anew with --restore none", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, count(r.chk.Records), count(limit))
+		return errorf(Refused, "raise the limit of the job, or start anew with --restore none", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, text.Count(r.chk.Records), text.Count(limit))
 	}
 	return nil
 }
