@@ -5,6 +5,8 @@ package reset
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/checkpointfile"
-	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -32,18 +34,11 @@ type Impact struct {
 // Impacts reads what it may, within the context: the records at both ends need READ on the topic, the sizes DESCRIBE on the
 // cluster, the retention DESCRIBE_CONFIGS on the topic. What is missing is in the error, which is for a note: the result is
 // good without it.
-func Impacts(ctx context.Context, cl *kgo.Client, opts []kgo.Opt, p *Plan) (map[Key]Impact, error) {
+func Impacts(ctx context.Context, cl *kgo.Client, p *Plan) (map[Key]Impact, error) {
 	out := map[Key]Impact{}
+	reads := impactReads(p)
+	var found map[records.Span]records.Answer
 	var mu sync.Mutex
-	put := func(k Key, f func(*Impact)) {
-		mu.Lock()
-		defer mu.Unlock()
-		one := out[k]
-		f(&one)
-		out[k] = one
-	}
-	var eg errgroup.Group
-	eg.SetLimit(8)
 	var errs []error
 	fail := func(err error) {
 		if err != nil {
@@ -52,24 +47,24 @@ func Impacts(ctx context.Context, cl *kgo.Client, opts []kgo.Opt, p *Plan) (map[
 			mu.Unlock()
 		}
 	}
-	for _, r := range impactReads(p) {
-		eg.Go(func() error {
-			fail(inspect.ReadRecords(ctx, opts, offset.ReadUncommitted, r.from, r.until, func(rec *kgo.Record) bool {
-				part := offset.Partition{Topic: rec.Topic, Partition: rec.Partition}
-				if rec.Timestamp.UnixMilli() >= 0 {
-					put(r.rows[part], func(i *Impact) { *r.field(i) = rec.Timestamp.UTC() })
-				}
-				return false
-			}))
-			return nil
-		})
-	}
+	var eg errgroup.Group
+	eg.Go(func() error {
+		found = records.Reader{Client: cl}.First(ctx, slices.Collect(maps.Keys(reads)))
+		return nil
+	})
 	var sizes map[offset.Partition]int64
 	var keeps map[string]time.Duration
 	adm := kadm.NewClient(cl)
 	eg.Go(func() (err error) { sizes, err = readSizes(ctx, adm, p); fail(err); return nil })
 	eg.Go(func() (err error) { keeps, err = readRetention(ctx, adm, p); fail(err); return nil })
 	_ = eg.Wait() // the errors are in errs
+	for span, a := range found {
+		if fail(a.Err); a.Record != nil {
+			for _, set := range reads[span] {
+				set(out, a.Record.Time)
+			}
+		}
+	}
 	for _, c := range p.Changes {
 		again, _, _ := Distance(c)
 		b, ok := c.Bounds()
@@ -89,45 +84,30 @@ func Impacts(ctx context.Context, cl *kgo.Client, opts []kgo.Opt, p *Plan) (map[
 	return out, errors.Join(errs...)
 }
 
-// impactRead is one round of reading: a partition once, for one of its rows.
-type impactRead struct {
-	from, until map[offset.Partition]int64
-	rows        map[offset.Partition]Key
-	field       func(*Impact) *time.Time
-}
-
-func impactReads(p *Plan) []*impactRead {
-	var rounds []*impactRead
-	add := func(field func(*Impact) *time.Time, at func(Change) (int64, bool)) {
-		nth := map[offset.Partition]int{}
-		first := len(rounds)
-		for _, c := range p.Changes {
-			b, ok := c.Bounds()
-			n, has := at(c)
-			if !ok || !has || c.Action != checkpointfile.ActionCommit || n < b.Start || n >= b.End {
-				continue
-			}
-			i := first + nth[c.Partition]
-			nth[c.Partition]++
-			for i >= len(rounds) {
-				rounds = append(rounds, &impactRead{from: map[offset.Partition]int64{}, until: map[offset.Partition]int64{}, rows: map[offset.Partition]Key{}, field: field})
-			}
-			rounds[i].from[c.Partition], rounds[i].until[c.Partition], rounds[i].rows[c.Partition] = n, b.End, c.Key()
+// impactReads are the places whose first record is read, and what its time is good for.
+func impactReads(p *Plan) map[records.Span][]func(map[Key]Impact, time.Time) {
+	reads := map[records.Span][]func(map[Key]Impact, time.Time){}
+	add := func(c Change, n int64, set func(*Impact, time.Time)) {
+		b, ok := c.Bounds()
+		if !ok || c.Action != checkpointfile.ActionCommit || n < b.Start || n >= b.End {
+			return
+		}
+		span := records.Span{Partition: c.Partition, From: n, Until: b.End}
+		reads[span] = append(reads[span], func(all map[Key]Impact, at time.Time) {
+			one := all[c.Key()]
+			set(&one, at)
+			all[c.Key()] = one
+		})
+	}
+	for _, c := range p.Changes {
+		if c.From != nil {
+			add(c, c.From.Offset, func(i *Impact, at time.Time) { i.FromTime = at })
+		}
+		if c.To != nil {
+			add(c, c.To.Offset, func(i *Impact, at time.Time) { i.ToTime = at })
 		}
 	}
-	add(func(i *Impact) *time.Time { return &i.FromTime }, func(c Change) (int64, bool) {
-		if c.From == nil {
-			return 0, false
-		}
-		return c.From.Offset, true
-	})
-	add(func(i *Impact) *time.Time { return &i.ToTime }, func(c Change) (int64, bool) {
-		if c.To == nil {
-			return 0, false
-		}
-		return c.To.Offset, true
-	})
-	return rounds
+	return reads
 }
 
 func planTopics(p *Plan) (names []string, set kadm.TopicsSet) {

@@ -30,11 +30,8 @@ func (w *Run) readImpact(ctx context.Context, sum reset.Summary) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(impactTimeout, w.S.Settings.Timeout))
 	defer cancel()
-	opts, err := w.S.Settings.Options(ctx)
-	if err == nil {
-		w.impacts, err = reset.Impacts(ctx, w.S.Client, opts, w.Built.Plan)
-	}
-	if err != nil && (w.Flags.impact || w.App.Global.Verbose) {
+	var err error
+	if w.impacts, err = reset.Impacts(ctx, w.S.Client, w.Built.Plan); err != nil && (w.Flags.impact || w.App.Global.Verbose) {
 		w.App.Streams.Note("the impact is not complete: %v", err)
 	}
 }

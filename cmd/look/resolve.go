@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
@@ -140,15 +139,19 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	}
 	rows, failed := o.resolve(facts)
 	if o.at != nil {
-		if err := o.readTimes(ctx, s, rows); err != nil {
+		unread, err := o.readTimes(ctx, s, rows)
+		if err != nil {
 			return cli.Cause(ctx, err)
 		}
+		failed += unread
 	}
-	var around map[offset.Partition][]*kgo.Record
+	var around map[offset.Partition][]shown
 	if o.show > 0 {
-		if around, err = o.readAround(ctx, s, rows); err != nil {
+		var unread int
+		if around, unread, err = o.readAround(ctx, s, rows); err != nil {
 			return cli.Cause(ctx, err)
 		}
+		failed += unread
 	}
 	var refused []error
 	for _, r := range rows {

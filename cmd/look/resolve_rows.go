@@ -1,15 +1,16 @@
 package look
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -23,7 +24,13 @@ type resolved struct {
 	refusal *offset.Refusal
 	err     error
 	// found is the record at or after the offset, where it was read.
-	found *kgo.Record
+	found *offset.Record
+}
+
+// shown is a record of --show: its keys and values as far as they are shown.
+type shown struct {
+	offset.Record
+	key, value []byte
 }
 
 func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed int) {
@@ -48,7 +55,7 @@ func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed 
 	return rows, failed
 }
 
-func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offset.Partition][]*kgo.Record, incomplete bool) error {
+func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offset.Partition][]shown, incomplete bool) error {
 	w := render.NewWriter(o.app.Streams, o.format, s.Meta("resolve",
 		render.F("isolation", render.String(o.rules.Isolation.String())), render.F("position", o.positionCell())))
 	if o.chosen {
@@ -126,7 +133,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 			}
 		}
 		if r.found != nil {
-			at = recordTime(r.found)
+			at = r.found.Time
 			if r.found.Offset != r.target.Offset {
 				detail = strings.TrimSpace(detail + " the first record from there on has offset " + text.Count(r.found.Offset))
 			}
@@ -139,58 +146,63 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 	}
 }
 
-// recordTime is a record's own time; the zero time where it has none (the oldest message formats).
-func recordTime(r *kgo.Record) time.Time {
-	if r.Timestamp.UnixMilli() < 0 {
-		return time.Time{}
-	}
-	return r.Timestamp.UTC()
-}
-
-// readTimes reads the first record at or after each target: an offset carries no time, only its record does.
-func (o *resolveOptions) readTimes(ctx context.Context, s *cli.Session, rows []resolved) error {
-	opts, err := s.Settings.Options(ctx)
-	if err != nil {
-		return err
-	}
-	from, until := map[offset.Partition]int64{}, map[offset.Partition]int64{}
-	byPart := map[offset.Partition]*resolved{}
+// readTimes reads the first record at or after each target: an offset carries no time, only its record does. failed counts
+// the rows whose record is not known; err is the reason where no row's is.
+func (o *resolveOptions) readTimes(ctx context.Context, s *cli.Session, rows []resolved) (failed int, err error) {
+	of := map[records.Span]*resolved{}
 	for i := range rows {
 		r := &rows[i]
 		if r.err == nil && !r.target.Leave && r.bounds != nil {
-			from[r.part], until[r.part] = r.target.Offset, r.bounds.EndFor(o.rules.Isolation)
-			byPart[r.part] = r
+			of[records.Span{Partition: r.part, From: r.target.Offset, Until: r.bounds.EndFor(o.rules.Isolation)}] = r
 		}
 	}
-	return inspect.ReadRecords(ctx, opts, o.rules.Isolation, from, until, func(rec *kgo.Record) bool {
-		byPart[offset.Partition{Topic: rec.Topic, Partition: rec.Partition}].found = rec
-		return false
-	})
+	for span, a := range o.reader(s).First(ctx, slices.Collect(maps.Keys(of))) {
+		if of[span].found, of[span].err = a.Record, a.Err; a.Err != nil {
+			failed, err = failed+1, a.Err
+		}
+	}
+	if failed < len(of) {
+		err = nil
+	}
+	return failed, err
 }
 
-// readAround reads the records before and after each target.
-func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (map[offset.Partition][]*kgo.Record, error) {
-	opts, err := s.Settings.Options(ctx)
-	if err != nil {
-		return nil, err
-	}
-	from, until := map[offset.Partition]int64{}, map[offset.Partition]int64{}
-	for _, r := range rows {
+func (o *resolveOptions) reader(s *cli.Session) records.Reader {
+	return records.Reader{Client: s.Client, Isolation: o.rules.Isolation}
+}
+
+// readAround reads the records before and after each target; failed and err are as of readTimes.
+func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (around map[offset.Partition][]shown, failed int, err error) {
+	var walks []records.Walk
+	var of []*resolved
+	var got []*[]shown
+	for i := range rows {
+		r := &rows[i]
 		if r.err != nil || r.target.Leave {
 			continue
 		}
-		from[r.part] = max(r.bounds.Start, r.target.Offset-int64(o.show))
-		until[r.part] = min(r.bounds.EndFor(o.rules.Isolation), r.target.Offset+int64(o.show))
+		list := new([]shown)
+		of, got = append(of, r), append(got, list)
+		walks = append(walks, records.Walk{Visit: func(rec records.Record) bool {
+			*list = append(*list, shown{rec.Place(), shownBytes(rec.Key), shownBytes(rec.Value)})
+			return true
+		}, Span: records.Span{Partition: r.part, From: max(r.bounds.Start, r.target.Offset-int64(o.show)),
+			Until: min(r.bounds.EndFor(o.rules.Isolation), r.target.Offset+int64(o.show))}})
 	}
-	got := map[offset.Partition][]*kgo.Record{}
-	return got, inspect.ReadRecords(ctx, opts, o.rules.Isolation, from, until, func(rec *kgo.Record) bool {
-		p := offset.Partition{Topic: rec.Topic, Partition: rec.Partition}
-		got[p] = append(got[p], rec)
-		return true
-	})
+	around = map[offset.Partition][]shown{}
+	for i, end := range o.reader(s).Walk(ctx, walks) {
+		around[of[i].part] = *got[i]
+		if of[i].err = end.Err; end.Err != nil {
+			failed, err = failed+1, end.Err
+		}
+	}
+	if failed < len(of) {
+		err = nil
+	}
+	return around, failed, err
 }
 
-func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition][]*kgo.Record) {
+func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition][]shown) {
 	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: []render.Column{
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -202,20 +214,24 @@ func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition]
 	}})
 	for _, r := range rows {
 		for _, rec := range around[r.part] {
-			w.Row(render.String(rec.Topic), render.Int32(rec.Partition), render.Int(rec.Offset), render.Int(rec.Offset-r.target.Offset),
-				render.Time(recordTime(rec)), bytesCell(rec.Key), bytesCell(rec.Value))
+			w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), render.Int(rec.Offset), render.Int(rec.Offset-r.target.Offset),
+				render.Time(rec.Time), bytesCell(rec.key), bytesCell(rec.value))
 		}
 	}
 }
 
-// bytesCell shows the beginning of a key or value: enough to recognise a record by.
+// showBytes is how much of a key or value is shown: enough to recognise a record by.
+const showBytes = 120
+
+// shownBytes is the beginning of a key or value, one byte longer than is shown where there is more.
+func shownBytes(b []byte) []byte { return bytes.Clone(b[:min(len(b), showBytes+1)]) }
+
 func bytesCell(b []byte) render.Cell {
 	if b == nil {
 		return render.None()
 	}
-	const limit = 120
-	if len(b) > limit {
-		cut := limit
+	if len(b) > showBytes {
+		cut := showBytes
 		for cut > 0 && !utf8.RuneStart(b[cut]) {
 			cut--
 		}

@@ -30,6 +30,8 @@ type Batch struct {
 type Log struct {
 	Batches                    []Batch
 	Start, LastStable, HighEnd int64
+	// LocalStart is where the broker's own disk begins; what lies before it is in remote storage.
+	LocalStart int64
 }
 
 // Encode writes a batch as it lies in a log. Every record's value is of size bytes; codec may be nil.
@@ -241,6 +243,8 @@ func (s *logServer) list(req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse
 				ap.Offset = log.LastStable
 			case rp.Timestamp == -1:
 				ap.Offset = log.HighEnd
+			case rp.Timestamp == -4:
+				ap.Offset = max(log.Start, log.LocalStart)
 			}
 			at.Partitions = append(at.Partitions, ap)
 		}
