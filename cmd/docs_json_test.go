@@ -29,7 +29,7 @@ func jsonCases() []jsonCase {
 		{"koffset inspect billing fraud-check order-alerts -o FORMAT", []string{"inspect"}},
 		{"koffset inspect analytics --by member -o FORMAT", []string{"inspect"}},
 		{"koffset inspect analytics --by topic -o FORMAT", []string{"inspect"}},
-		{"koffset inspect shipping --lag-time -o FORMAT", []string{"inspect", "inspect --lag-time"}},
+		{"koffset inspect shipping --lag-time -o FORMAT", []string{"inspect"}},
 		{"koffset resolve orders --to @-2h --show 1 -o FORMAT", []string{"resolve"}},
 		{"koffset resolve orders -o FORMAT", []string{"resolve"}},
 		{"koffset reset shipping --topic orders --to @-4h --plan-out a.plan -o FORMAT", []string{changes}},

@@ -118,6 +118,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	kafkatest.CreateTopic(t, cl, "orders", 1)
 	kafkatest.Produce(t, cl, kafkatest.Records("orders", 0, 5, time.Now().UnixMilli(), 0)...)
 	kafkatest.Commit(t, cl, "billing", kafkatest.At("orders", 0, 5))
+	kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: "billing", Topics: []string{"orders"}}) // commits nothing
 	kafkatest.Commit(t, cl, "audit", kafkatest.At("orders", 0, 5))
 	x := onTerminal(t, 140, 20, "-b", c.ListenAddrs()[0], "watch", "--interval", "100ms", "--stall-after", "1s")
 	x.see(`koffset watch kfake, every 100ms`)

@@ -4,21 +4,29 @@ import "time"
 
 // GroupHealth adds up the diagnoses of a group's partitions. The zero value is a group without partitions.
 type GroupHealth struct {
-	// Health is the worst of the partitions'; Of and Why are where and what.
-	Health Health
-	Of     GroupPartition
-	Worst  Diagnosis
+	// Health is the worst of the partitions'; Of and Why are where and what. Verdicts are all that hold somewhere.
+	Health   Health
+	Verdicts Verdicts
+	Of       GroupPartition
+	Worst    Diagnosis
 
-	Partitions, Uncommitted, Unread int
-	// Lag is the sum; Unread partitions are not in it.
-	Lag        int64
-	In, Out    float64
-	HasRates   bool
-	LagTime    LagTime       // the longest
-	Expires    time.Duration // the soonest
-	HasExpires bool
+	// Uncommitted partitions have no commit; NeverCommitted of them should have one. Unread ones could not be read. Stuck ones
+	// are held by a member that makes no progress. Unaged ones hold records to read whose age is unknown.
+	Partitions, Uncommitted, NeverCommitted, Unread, Stuck, Unaged int
+	// Lag is the sum over the Counted partitions: those with a commit inside their log.
+	Lag      int64
+	Counted  int
+	In, Out  float64
+	HasRates bool
+	// LagTime is the longest, as AgeSum has it.
+	LagTime LagTime
+	// Expires is the soonest; ExpiryUnknown is of how many partitions it is not known.
+	Expires       time.Duration
+	HasExpires    bool
+	ExpiryUnknown int
 
-	counts          [14]int32
+	ages            AgeSum
+	counts          [healthCount]int32
 	eta             time.Duration
 	catching, never bool
 }
@@ -29,26 +37,39 @@ func (g *GroupHealth) Add(p GroupPartition, d *Diagnosis) {
 		g.Health, g.Of, g.Worst = d.Health, p, *d
 	}
 	g.Partitions++
-	g.counts[d.Health.rank()]++
-	switch d.Health {
-	case HealthNoCommit:
-		g.Uncommitted++
-	case HealthUnknown:
-		g.Unread++
-	case HealthFallingBehind, HealthStalled, HealthStopped, HealthPastLogEnd, HealthInvalidCommit:
-		g.never = true
-	case HealthCatchingUp:
-		g.eta, g.catching = max(g.eta, d.ETA), true
-		g.never = g.never || !d.HasETA
+	all := d.Verdicts.With(d.Health)
+	g.Verdicts |= all
+	for h := range all.All() {
+		g.counts[h.rank()]++
+		switch h {
+		case HealthNoCommit:
+			g.Uncommitted++
+		case HealthNeverCommitted:
+			g.Uncommitted, g.NeverCommitted, g.never = g.Uncommitted+1, g.NeverCommitted+1, true
+		case HealthUnknown:
+			g.Unread++
+		case HealthFallingBehind, HealthStalled, HealthStopped, HealthNeverLive, HealthPastLogEnd, HealthInvalidCommit:
+			g.never = true
+		case HealthCatchingUp:
+			g.eta, g.catching = max(g.eta, d.ETA), true
+			g.never = g.never || !d.HasETA
+		}
+	}
+	if d.Stuck() {
+		g.Stuck++
 	}
 	if d.HasLag {
-		g.Lag += d.Lag
+		g.Lag, g.Counted = g.Lag+d.Lag, g.Counted+1
 	}
 	if d.HasRates {
 		g.In, g.Out, g.HasRates = g.In+d.In, g.Out+d.Out, true
 	}
-	if d.LagTime.Known && (!g.LagTime.Known || d.LagTime.D > g.LagTime.D) {
-		g.LagTime = d.LagTime
+	if d.Health != HealthNoCommit { // it has nothing to do with the group
+		g.ages.Add(d.LagTime)
+	}
+	g.LagTime, g.Unaged = g.ages.Oldest(), g.ages.Unknown
+	if d.ExpiryUnknown {
+		g.ExpiryUnknown++
 	}
 	if d.HasExpires && (!g.HasExpires || d.Expires < g.Expires) {
 		g.Expires, g.HasExpires = d.Expires, true
@@ -64,10 +85,17 @@ func (g *GroupHealth) ETA() (eta time.Duration, ok bool) {
 	case g.catching:
 		return g.eta, true
 	}
-	return 0, g.Lag == 0 && g.Partitions > g.Unread+g.Uncommitted
+	return 0, g.Lag == 0 && g.HasLag()
 }
 
-// Count is how many partitions have a verdict.
+// HasLag says that Lag counts something: it is 0 for a reader at the end, and nothing for one whose commit lies past the end.
+func (g *GroupHealth) HasLag() bool { return g.Counted > 0 }
+
+// LagIncomplete says that Lag leaves out partitions whose lag is unknown.
+func (g *GroupHealth) LagIncomplete() bool { return g.Partitions > g.Counted+g.Count(HealthNoCommit) }
+
+// Count is on how many partitions a verdict holds. Several may hold on one, so that the counts may add up to more than the
+// partitions.
 func (g *GroupHealth) Count(h Health) int { return int(g.counts[h.rank()]) }
 
 // Why is the worst partition's sentence.

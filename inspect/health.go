@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"slices"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -9,72 +8,6 @@ import (
 
 // This file is the judgement over time: what a bounded window of samples of one partition says about its reader. It is
 // pure; history.go collects the samples, trend.go has the arithmetic, grouphealth.go adds partitions up.
-
-// Health is the verdict on a reader; the strings are stable.
-type Health string
-
-// The verdicts, from the healthiest on. Where several hold, the last of them in this order is the verdict.
-const (
-	HealthOK            Health = "ok"              // it keeps pace: at the end, or a constant distance behind
-	HealthNoCommit      Health = "no-commit"       // nothing is committed
-	HealthCatchingUp    Health = "catching-up"     // the lag shrinks
-	HealthIdleLong      Health = "idle-long"       // no commit was seen for Rules.IdleAfter and nobody is in the group: its offsets will expire
-	HealthFallingBehind Health = "falling-behind"  // commits move, and the lag grows all the same
-	HealthRewound       Health = "rewound"         // the commit went back, and has not come to where it was
-	HealthTwoCommitters Health = "two-committers"  // the commit goes back and forth: two readers write the same group
-	HealthAboutToExpire Health = "about-to-expire" // retention reaches the position in less than Rules.ExpireWithin
-	HealthStopped       Health = "stopped"         // records wait, none arrive, and the commit stands still; or the group has no members
-	HealthStalled       Health = "stalled"         // the commit stands still while records arrive
-	HealthBelowLogStart Health = "below-log-start" // retention removed what would be read next
-	HealthPastLogEnd    Health = "past-log-end"    // the commit lies outside the log
-	HealthInvalidCommit Health = "invalid-commit"  // a negative number is stored
-	HealthUnknown       Health = "unknown"         // it could not be read
-)
-
-// Healths are all verdicts, from the healthiest on.
-func Healths() []Health {
-	return []Health{HealthOK, HealthNoCommit, HealthCatchingUp, HealthIdleLong, HealthFallingBehind, HealthRewound, HealthTwoCommitters,
-		HealthAboutToExpire, HealthStopped, HealthStalled, HealthBelowLogStart, HealthPastLogEnd, HealthInvalidCommit, HealthUnknown}
-}
-
-// rank is the place in Healths, found without making the list: it is asked for every partition of a cluster.
-func (h Health) rank() int {
-	switch h {
-	case HealthOK, "":
-		return 0
-	case HealthNoCommit:
-		return 1
-	case HealthCatchingUp:
-		return 2
-	case HealthIdleLong:
-		return 3
-	case HealthFallingBehind:
-		return 4
-	case HealthRewound:
-		return 5
-	case HealthTwoCommitters:
-		return 6
-	case HealthAboutToExpire:
-		return 7
-	case HealthStopped:
-		return 8
-	case HealthStalled:
-		return 9
-	case HealthBelowLogStart:
-		return 10
-	case HealthPastLogEnd:
-		return 11
-	case HealthInvalidCommit:
-		return 12
-	}
-	return 13
-}
-
-// Compare orders by severity: negative when h is the healthier.
-func (h Health) Compare(o Health) int { return h.rank() - o.rank() }
-
-// Alarming says that somebody should look now.
-func (h Health) Alarming() bool { return h.rank() >= HealthAboutToExpire.rank() }
 
 // Rules are the thresholds of the verdicts.
 type Rules struct {
@@ -89,11 +22,15 @@ type Rules struct {
 	// IdleAfter is how long no commit must have been seen for idle-long. Kafka drops the offsets of a group without members
 	// after offsets.retention.minutes, 7 days unless configured.
 	IdleAfter time.Duration
+	// BehindAfter and BehindLag are from when on a reader counts as behind, whatever its trend: the age of its next record, and
+	// its lag. Zero is no threshold.
+	BehindAfter time.Duration
+	BehindLag   int64
 }
 
-// DefaultRules are 60 s or three commit gaps for a stall, 6 h before expiry, 24 h for idle.
+// DefaultRules are 60 s or three commit gaps for a stall, 6 h before expiry, 24 h for idle and for behind.
 func DefaultRules() Rules {
-	return Rules{MinStall: time.Minute, StallGaps: 3, ExpireWithin: 6 * time.Hour, IdleAfter: 24 * time.Hour}
+	return Rules{MinStall: time.Minute, StallGaps: 3, ExpireWithin: 6 * time.Hour, IdleAfter: 24 * time.Hour, BehindAfter: 24 * time.Hour}
 }
 
 // WindowSamples is how many samples a Window holds at most. At an interval of 5 s that is two minutes, long enough for
@@ -109,29 +46,6 @@ type Sample struct {
 	Unread    bool // the look failed: the numbers mean nothing, and nothing is concluded from the gap
 }
 
-// Readers says who is in the group.
-type Readers uint8
-
-// A group that only commits (assign(), Flink, Spark) has no members while it runs, so nothing follows from their absence.
-const (
-	ReadersUnknown Readers = iota
-	ReadersSome
-	ReadersNone
-)
-
-// ReadersOf is what a group's description says about its readers.
-func ReadersOf(d Description) Readers {
-	switch {
-	case d.Err != nil:
-		return ReadersUnknown
-	case len(d.Members) > 0:
-		return ReadersSome
-	case d.Application == AppOffsetsOnly || d.State == "" || d.Active():
-		return ReadersUnknown
-	}
-	return ReadersNone
-}
-
 // Window is all that a verdict on one partition rests on.
 type Window struct {
 	Samples []Sample // oldest first; the last is the present
@@ -140,13 +54,15 @@ type Window struct {
 	Status  Status
 	Bounds  *offset.Bounds
 	Readers Readers
-	// Drained says that a fetch found no record at or after the commit: what lies between is transaction markers or gaps
-	// that compaction left. Then there is nothing to wait for.
+	// Expected says that the group should have a commit here: it has one on another partition of the topic.
+	Expected bool
+	// Drained says that a fetch found no record at or after the commit, or at all where there is none: what lies between is
+	// transaction markers or gaps that compaction left. Then there is nothing to wait for.
 	Drained bool
-	// Age is how long ago the record at the commit was written, where known; Retention is the topic's retention.ms, zero
-	// for none or unknown; StartRate is how fast the log start moves, in offsets a second, zero where it was not seen to.
+	// Age is how long ago the record at the commit was written; Retention is what is known of the topic's; StartRate is how
+	// fast the log start moves, in offsets a second, zero where it was not seen to.
 	Age       LagTime
-	Retention time.Duration
+	Retention Retention
 	StartRate float64
 }
 
@@ -163,9 +79,11 @@ func WindowOf(samples ...Sample) Window {
 
 // Diagnosis is the verdict with the numbers behind it. Rates are offsets a second, over the window.
 type Diagnosis struct {
-	Health Health
-	Lag    int64
-	HasLag bool
+	// Health leads; Verdicts are all that hold.
+	Health   Health
+	Verdicts Verdicts
+	Lag      int64
+	HasLag   bool
 	// In is how fast the log end moves, Out how fast the commit does. They need two samples.
 	In, Out  float64
 	HasRates bool
@@ -174,101 +92,161 @@ type Diagnosis struct {
 	HasETA bool
 	// LagTime is how long ago the next record to read was written.
 	LagTime LagTime
-	// Still is how long the commit has stood still with records waiting, Threshold how long it may.
+	// Still is how long the commit has been seen to stand still with records waiting, Threshold how long it may.
 	Still, Threshold time.Duration
-	// Expires is when retention reaches the position, from now, at the earliest.
-	Expires    time.Duration
-	HasExpires bool
+	// Expires is when retention reaches the position, from now, at the earliest. ExpiryUnknown says that it may, and that when
+	// is unknown: the topic's configuration or the record's time could not be read.
+	Expires       time.Duration
+	HasExpires    bool
+	ExpiryUnknown bool
+	// Readers is who reads the partition.
+	Readers Readers
 
-	back, drops, distance int64 // for Why
-	idle                  time.Duration
-	readers               Readers
+	at, back, drops, distance int64 // for Why
+	idle                      time.Duration
+}
+
+// Stuck says that a member holds the partition and makes no progress, though there are records to read.
+func (d *Diagnosis) Stuck() bool {
+	return d.Readers == ReadersSome && (d.Verdicts.Has(HealthStalled) || d.Verdicts.Has(HealthNeverCommitted))
 }
 
 // Diagnose judges a window.
 func Diagnose(w Window, r Rules) Diagnosis {
-	d := Diagnosis{Health: HealthOK, readers: w.Readers}
+	d := Diagnosis{Readers: w.Readers}
+	d.judge(w, r)
+	d.Health = d.Verdicts.Worst()
+	return d
+}
+
+func (d *Diagnosis) add(h Health) { d.Verdicts = d.Verdicts.With(h) }
+
+func (d *Diagnosis) judge(w Window, r Rules) {
+	d.LagTime = UnknownAge(AgeNotRead)
 	if len(w.Samples) == 0 {
-		d.Health = HealthUnknown
-		return d
+		d.add(HealthUnknown)
+		return
 	}
 	now := w.Samples[len(w.Samples)-1]
 	switch {
 	case w.Status == StatusInvalidCommit:
-		d.Health = HealthInvalidCommit
-		return d
+		d.LagTime = UnknownAge(AgeNoCommit)
+		d.add(HealthInvalidCommit)
+		return
 	case now.Unread || w.Status == StatusError || w.Status == StatusUnknownTopic:
-		d.Health = HealthUnknown
-		return d
+		d.add(HealthUnknown)
+		return
 	case now.NoCommit:
-		d.Health = HealthNoCommit
-		return d
+		d.withoutCommit(w)
+		return
 	case w.Status == StatusPastLogEnd:
-		d.Health = HealthPastLogEnd
+		d.LagTime = UnknownAge(AgeNoCommit)
+		d.add(HealthPastLogEnd)
 		if w.Bounds != nil {
 			d.distance = now.Committed - w.Bounds.End
 		}
-		return d
+		return
 	}
 	from := now.Committed
 	if w.Bounds != nil {
 		from = max(from, w.Bounds.Start)
 	}
+	d.at = from
 	d.Lag, d.HasLag = max(0, now.End-from), true
-	if d.Lag == 0 {
-		d.LagTime = LagTime{Known: true}
-	} else if w.Age.D > 0 || w.Age.Basis != LagAtLeast { // "at least nothing" says nothing
+	switch {
+	case d.Lag == 0 || w.Drained:
+		d.LagTime = NothingLeft()
+	case w.Age.Known && w.Age.D == 0 && w.Age.Basis == LagAtLeast: // "at least nothing" says nothing
+	default:
 		d.LagTime = w.Age
 	}
 	t := trendOf(w.Samples)
 	d.In, d.Out, d.HasRates = t.in, t.out, t.hasRates
 	d.eta()
 	d.expiry(w, now)
-	d.Health = d.verdict(w, r, now, t)
-	return d
+	d.verdicts(w, r, now, t)
 }
 
-func (d *Diagnosis) verdict(w Window, r Rules, now Sample, t trend) Health {
+// withoutCommit tells a partition that should have a commit from one that nobody asked to have one.
+func (d *Diagnosis) withoutCommit(w Window) {
+	empty := w.Drained || w.Bounds != nil && w.Bounds.Start >= w.Bounds.End
+	switch {
+	case empty || w.Bounds == nil || w.Readers != ReadersSome && !w.Expected:
+		d.add(HealthNoCommit)
+	default:
+		d.add(HealthNeverCommitted)
+		d.at, d.distance = w.Bounds.Start, w.Bounds.End-w.Bounds.Start
+	}
+	if d.LagTime = UnknownAge(AgeNoCommit); empty {
+		d.LagTime = NothingLeft()
+	}
+}
+
+func (d *Diagnosis) verdicts(w Window, r Rules, now Sample, t trend) {
 	if w.Status == StatusBelowLogStart {
 		if w.Bounds != nil {
 			d.distance = w.Bounds.Start - now.Committed
 		}
-		return HealthBelowLogStart
-	}
-	waiting := d.Lag > 0 && !w.Drained
-	d.Threshold = r.threshold(t.interval, w.Memory.gap())
-	if waiting && w.Memory.waiting != 0 {
-		d.Still = now.At.Sub(time.UnixMilli(w.Memory.waiting))
-	}
-	stood := waiting && d.Still >= d.Threshold && len(w.Samples) > 1
-	switch {
-	case stood && now.End > w.Memory.endAtMove:
-		return HealthStalled
-	case stood:
-		return HealthStopped
-	case waiting && w.Readers == ReadersNone && !t.moved:
-		return HealthStopped
+		d.add(HealthBelowLogStart)
 	}
 	if d.HasExpires && d.Expires < r.ExpireWithin {
-		return HealthAboutToExpire
+		d.add(HealthAboutToExpire)
 	}
-	if t.backs >= 2 {
+	switch {
+	case t.backs >= 2:
 		d.drops = int64(t.backs)
-		return HealthTwoCommitters
-	}
-	if t.backs == 1 && now.Committed < t.peak {
+		d.add(HealthTwoCommitters)
+	case t.backs == 1 && now.Committed < t.peak:
 		d.back = t.peak - now.Committed
-		return HealthRewound
+		d.add(HealthRewound)
 	}
-	if waiting {
-		if h := t.direction(d.Lag, r, w.Memory.gap()); h != HealthOK {
-			return h
-		}
+	if d.Lag == 0 || w.Drained {
+		d.resting(w, r, now, t)
+		return
 	}
-	if d.idle = now.At.Sub(time.UnixMilli(w.Memory.since)); !waiting && w.Readers != ReadersSome && w.Memory.since != 0 && d.idle >= r.IdleAfter {
-		return HealthIdleLong
+	if r.BehindAfter > 0 && d.LagTime.Known && d.LagTime.D >= r.BehindAfter || r.BehindLag > 0 && d.Lag >= r.BehindLag {
+		d.add(HealthBehind)
+	}
+	if h := d.standing(w, r, now, t); h != HealthOK {
+		d.add(h)
+		return
+	}
+	d.add(t.direction(d.Lag, r, w.Memory.gap()))
+}
+
+// standing judges a commit that does not move while records wait, by who should move it; ok where it moves, or may take a
+// while longer.
+func (d *Diagnosis) standing(w Window, r Rules, now Sample, t trend) Health {
+	d.Threshold = r.threshold(t.interval, w.Memory.gap())
+	if w.Memory.waiting != 0 {
+		d.Still = now.At.Sub(time.UnixMilli(w.Memory.waiting))
+	}
+	stood := d.Still >= d.Threshold && len(w.Samples) > 1
+	switch {
+	case w.Readers == ReadersNone && (stood || !t.moved):
+		return HealthStopped
+	case stood && w.Readers == ReadersUnseen:
+		return HealthNeverLive
+	case stood:
+		return HealthStalled
 	}
 	return HealthOK
+}
+
+// resting judges a partition where nothing waits.
+func (d *Diagnosis) resting(w Window, r Rules, now Sample, t trend) {
+	if w.Readers == ReadersSome {
+		return
+	}
+	if w.Memory.since != 0 {
+		d.idle = now.At.Sub(time.UnixMilli(w.Memory.since))
+	}
+	switch {
+	case d.idle >= r.IdleAfter && r.IdleAfter > 0:
+		d.add(HealthIdleLong)
+	case w.Readers == ReadersNone && !t.moved:
+		d.add(HealthIdle)
+	}
 }
 
 // eta is set where the lag shrinks. A partition that is at its end is there already.
@@ -286,7 +264,7 @@ func (d *Diagnosis) eta() {
 
 // expiry is the earlier of two moments: when the record at the commit becomes older than retention.ms, and when the log
 // start, at the speed seen, reaches the commit. Kafka removes whole segments, whose youngest record counts, so the record
-// may live longer than this.
+// may live longer than this. An age that is only a minimum gives no moment.
 func (d *Diagnosis) expiry(w Window, now Sample) {
 	if d.Lag == 0 || w.Bounds == nil || w.Drained || now.Committed < w.Bounds.Start {
 		return
@@ -296,8 +274,13 @@ func (d *Diagnosis) expiry(w Window, now Sample) {
 			d.Expires, d.HasExpires = max(t, 0), true
 		}
 	}
-	if w.Retention > 0 && w.Age.Known {
-		at(w.Retention - w.Age.D)
+	switch {
+	case !w.Retention.Known:
+		d.ExpiryUnknown = true
+	case w.Retention.Time > 0 && w.Age.Known && w.Age.Basis != LagAtLeast:
+		at(w.Retention.Time - w.Age.D)
+	case w.Retention.Time > 0:
+		d.ExpiryUnknown = true
 	}
 	if w.StartRate > 0 {
 		if secs := float64(now.Committed-w.Bounds.Start) / w.StartRate; secs < (365 * 24 * time.Hour).Seconds() {
@@ -312,12 +295,4 @@ func (r Rules) threshold(interval, gap time.Duration) time.Duration {
 		interval = r.Interval
 	}
 	return max(2*interval, time.Duration(r.StallGaps)*gap, r.MinStall)
-}
-
-// Worst is the most severe of some verdicts; ok for none.
-func Worst(hs ...Health) Health {
-	if len(hs) == 0 {
-		return HealthOK
-	}
-	return slices.MaxFunc(hs, Health.Compare)
 }

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,10 +83,13 @@ func TestDiagnose(t *testing.T) {
 			commits: cat(ramp(300, 100, 0), ramp(3, 110, 0), ramp(8, 120, 0)), ends: cat(ramp(299, 100, 0), ramp(4, 110, 0), ramp(8, 140, 10)), want: HealthStalled},
 		{name: "failed looks do not make a stall", step: 5 * sec, commits: cat([]int64{100}, ramp(3, unread, 0), ramp(10, 150, 10)), ends: ramp(14, 110, 10), want: HealthOK},
 		{name: "failed looks do not hide a stall", step: 5 * sec, commits: cat(ramp(5, 100, 0), ramp(4, unread, 0), ramp(6, 100, 0)), ends: ramp(15, 110, 10), want: HealthStalled},
-		{name: "records wait, none arrive", step: 5 * sec, commits: ramp(14, 100, 0), ends: ramp(14, 110, 0), want: HealthStopped},
+		{name: "records wait, none arrive", step: 5 * sec, commits: ramp(14, 100, 0), ends: ramp(14, 110, 0), edit: readers(ReadersSome), want: HealthStalled},
+		{name: "records wait, none arrive, and nobody would be seen", step: 5 * sec, commits: ramp(14, 100, 0), ends: ramp(14, 110, 0), edit: readers(ReadersUnseen), want: HealthNeverLive},
+		{name: "nobody would be seen, and it may take a while longer", step: 5 * sec, commits: ramp(12, 100, 0), ends: ramp(12, 110, 0), edit: readers(ReadersUnseen), want: HealthOK},
+		{name: "records wait, none arrive, nobody is there", step: 5 * sec, commits: ramp(14, 100, 0), ends: ramp(14, 110, 0), edit: readers(ReadersNone), want: HealthStopped},
 		{name: "only markers wait", step: 5 * sec, commits: ramp(14, 100, 0), ends: ramp(14, 101, 0), edit: func(w *Window) { w.Drained = true }, want: HealthOK},
 		{name: "no members, one sample", step: sec, commits: []int64{100}, ends: []int64{110}, edit: func(w *Window) { w.Readers = ReadersNone }, want: HealthStopped},
-		{name: "no members and nothing to read", step: sec, commits: []int64{100}, ends: []int64{100}, edit: func(w *Window) { w.Readers = ReadersNone }, want: HealthOK},
+		{name: "no members and nothing to read", step: sec, commits: []int64{100}, ends: []int64{100}, edit: func(w *Window) { w.Readers = ReadersNone }, want: HealthIdle},
 		{name: "no members, but something commits", step: 5 * sec, commits: ramp(10, 0, 10), ends: ramp(10, 11, 10), edit: func(w *Window) { w.Readers = ReadersNone }, want: HealthOK},
 
 		{name: "went back and reads on", step: 5 * sec, commits: cat(ramp(10, 1000, 10), ramp(5, 500, 10)), ends: ramp(15, 1010, 10), want: HealthRewound},
@@ -92,6 +97,21 @@ func TestDiagnose(t *testing.T) {
 		{name: "went back in two steps is one rewind", step: 5 * sec, commits: []int64{1000, 1010, 700, 500, 510}, ends: ramp(5, 1010, 10), want: HealthRewound},
 		{name: "back and forth", step: 5 * sec, commits: []int64{1000, 500, 1010, 510, 1020, 520}, ends: ramp(6, 1010, 10), want: HealthTwoCommitters},
 		{name: "went back and then hangs", step: 5 * sec, commits: cat([]int64{1000}, ramp(15, 500, 0)), ends: ramp(16, 1010, 10), want: HealthStalled},
+
+		{name: "nothing committed and a member holds it", step: sec, commits: []int64{none}, ends: []int64{100}, edit: uncommitted(ReadersSome, false, 100), want: HealthNeverCommitted},
+		{name: "nothing committed on a topic that the group commits to", step: sec, commits: []int64{none}, ends: []int64{100}, edit: uncommitted(ReadersNone, true, 100), want: HealthNeverCommitted},
+		{name: "nothing committed where nobody reads", step: sec, commits: []int64{none}, ends: []int64{100}, edit: uncommitted(ReadersNone, false, 100), want: HealthNoCommit},
+		{name: "nothing committed and nothing there", step: sec, commits: []int64{none}, ends: []int64{0}, edit: uncommitted(ReadersSome, true, 0), want: HealthNoCommit},
+		{name: "nothing committed and only markers there", step: sec, commits: []int64{none}, ends: []int64{100}, edit: func(w *Window) {
+			uncommitted(ReadersSome, true, 100)(w)
+			w.Drained = true
+		}, want: HealthNoCommit},
+		{name: "a day behind, keeping pace", step: 5 * sec, commits: ramp(24, 0, 500), ends: ramp(24, 1_000_000, 500), edit: func(w *Window) {
+			w.Age = LagTime{D: 25 * time.Hour, Known: true, Basis: LagExact}
+		}, want: HealthBehind},
+		{name: "how far behind is unknown", step: 5 * sec, commits: ramp(24, 0, 500), ends: ramp(24, 1_000_000, 500), edit: func(w *Window) {
+			w.Age = UnknownAge(AgeNoTimestamp)
+		}, want: HealthOK},
 
 		{name: "nothing committed", step: sec, commits: []int64{none}, ends: []int64{100}, want: HealthNoCommit},
 		{name: "could not be read now", step: sec, commits: []int64{100, unread}, ends: []int64{100}, want: HealthUnknown},
@@ -103,11 +123,11 @@ func TestDiagnose(t *testing.T) {
 
 		{name: "retention.ms reaches it in an hour", step: 5 * sec, commits: ramp(5, 0, 10), ends: ramp(5, 1000, 10), edit: func(w *Window) {
 			bounds(0, 1040, StatusOK)(w)
-			w.Retention, w.Age = 24*time.Hour, LagTime{D: 23 * time.Hour, Known: true, Basis: LagExact}
+			w.Retention, w.Age = Retention{Known: true, Time: 24 * time.Hour}, LagTime{D: 23 * time.Hour, Known: true, Basis: LagExact}
 		}, want: HealthAboutToExpire},
 		{name: "retention.ms is far", step: 5 * sec, commits: ramp(5, 0, 10), ends: ramp(5, 1000, 10), edit: func(w *Window) {
 			bounds(0, 1040, StatusOK)(w)
-			w.Retention, w.Age = 24*time.Hour, LagTime{D: time.Hour, Known: true, Basis: LagExact}
+			w.Retention, w.Age = Retention{Known: true, Time: 24 * time.Hour}, LagTime{D: time.Hour, Known: true, Basis: LagExact}
 		}, want: HealthOK},
 		{name: "the log start comes at 10/s", step: 5 * sec, commits: ramp(5, 10_000, 10), ends: ramp(5, 20_000, 10), edit: func(w *Window) {
 			bounds(0, 20_040, StatusOK)(w)
@@ -115,7 +135,7 @@ func TestDiagnose(t *testing.T) {
 		}, want: HealthAboutToExpire},
 		{name: "at the end nothing expires", step: 5 * sec, commits: ramp(5, 100, 0), ends: ramp(5, 100, 0), edit: func(w *Window) {
 			bounds(99, 100, StatusOK)(w)
-			w.StartRate, w.Retention = 10, time.Second
+			w.StartRate, w.Retention = 10, Retention{Known: true, Time: time.Second}
 		}, want: HealthOK},
 
 		{name: "a day without a commit, nobody there", step: time.Hour, commits: ramp(26, 100, 0), ends: ramp(26, 100, 0), edit: func(w *Window) { w.Readers = ReadersNone }, want: HealthIdleLong},
@@ -141,6 +161,59 @@ func TestDiagnose(t *testing.T) {
 func bounds(start, end int64, s Status) func(*Window) {
 	return func(w *Window) {
 		w.Bounds, w.Status = &offset.Bounds{Start: start, End: end, LastStable: end}, s
+	}
+}
+
+func readers(r Readers) func(*Window) { return func(w *Window) { w.Readers = r } }
+
+func uncommitted(r Readers, expected bool, end int64) func(*Window) {
+	return func(w *Window) {
+		bounds(0, end, StatusNoCommit)(w)
+		w.Readers, w.Expected = r, expected
+	}
+}
+
+// A deadline is told beside what leads, and hidden by nothing.
+func TestDiagnoseTellsAllThatHolds(t *testing.T) {
+	w := WindowOf(series(5*time.Second, ramp(14, 100, 0), ramp(14, 110, 10))...)
+	bounds(0, 240, StatusOK)(&w)
+	w.Readers, w.Retention = ReadersNone, Retention{Known: true, Time: 26 * time.Hour}
+	w.Age = LagTime{D: 25 * time.Hour, Known: true, Basis: LagExact, Record: 100}
+	d := Diagnose(w, DefaultRules())
+	if got := slices.Collect(d.Verdicts.All()); !slices.Equal(got, []Health{HealthAboutToExpire, HealthStopped, HealthBehind}) || d.Health != HealthAboutToExpire || d.Stuck() {
+		t.Errorf("nobody reads: %v", got)
+	}
+	w.Readers = ReadersSome
+	d = Diagnose(w, DefaultRules())
+	if got := slices.Collect(d.Verdicts.All()); !slices.Equal(got, []Health{HealthStalled, HealthAboutToExpire, HealthBehind}) || !d.Stuck() {
+		t.Errorf("a member hangs: %v", got)
+	}
+	if why := d.Why(); !strings.Contains(why, "retention reaches the commit in 1h") || !strings.Contains(why, "next record 1d1h old") || !strings.HasSuffix(why, "; behind") {
+		t.Errorf("why: %s", why)
+	}
+}
+
+// What is unknown is no moment of expiry, and is counted.
+func TestDiagnoseUnknownExpiry(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		retention Retention
+		age       LagTime
+		unknown   bool
+		expires   bool
+	}{
+		{"configuration unreadable", Retention{}, LagTime{D: time.Hour, Known: true, Basis: LagExact}, true, false},
+		{"age unknown", Retention{Known: true, Time: time.Hour}, UnknownAge(AgeFuture), true, false},
+		{"age a minimum", Retention{Known: true, Time: time.Hour}, LagTime{D: time.Minute, Known: true, Basis: LagAtLeast}, true, false},
+		{"kept for ever", Retention{Known: true}, UnknownAge(AgeFuture), false, false},
+		{"known", Retention{Known: true, Time: time.Hour}, LagTime{D: time.Minute, Known: true, Basis: LagExact}, false, true},
+	} {
+		w := WindowOf(Sample{At: t0, Committed: 10, End: 20})
+		bounds(0, 20, StatusOK)(&w)
+		w.Retention, w.Age = tc.retention, tc.age
+		if d := Diagnose(w, DefaultRules()); d.ExpiryUnknown != tc.unknown || d.HasExpires != tc.expires {
+			t.Errorf("%s: unknown %v, expires %v", tc.name, d.ExpiryUnknown, d.HasExpires)
+		}
 	}
 }
 
@@ -184,6 +257,10 @@ func TestHealthOrder(t *testing.T) {
 	if got := Worst(HealthCatchingUp, HealthStalled, HealthOK); got != HealthStalled {
 		t.Errorf("worst is %s", got)
 	}
+	var v Verdicts
+	if v.Worst() != HealthOK || !v.Has(HealthOK) || v.With(HealthOK).With(HealthBehind).Has(HealthOK) || v.With(HealthBehind).With(HealthIdle).Worst() != HealthBehind {
+		t.Error("several verdicts")
+	}
 	if Worst() != HealthOK || HealthFallingBehind.Alarming() || !HealthStalled.Alarming() {
 		t.Error("alarms")
 	}
@@ -197,12 +274,34 @@ func TestReadersOf(t *testing.T) {
 	}{
 		{"members", Description{Group: Group{State: "Stable"}, Members: []Member{{}}}, ReadersSome},
 		{"empty consumer group", Description{Group: Group{State: "Empty", ProtocolType: "consumer"}}, ReadersNone},
-		{"only commits", Description{Group: Group{State: "Empty"}, Application: AppOffsetsOnly}, ReadersUnknown},
+		{"only commits", Description{Group: Group{State: "Empty"}, Application: AppOffsetsOnly}, ReadersUnseen},
 		{"rebalancing", Description{Group: Group{State: "PreparingRebalance"}}, ReadersUnknown},
 		{"not described", Description{Err: errNoCall, Group: Group{State: "Empty"}}, ReadersUnknown},
 		{"no state", Description{}, ReadersUnknown},
 	} {
 		if got := ReadersOf(tc.d); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestReadersOfAPartition(t *testing.T) {
+	held := Description{Group: Group{State: "Stable"}, Members: []Member{{Assigned: []offset.Partition{{Topic: "x"}}}}}
+	rebalancing, worker := held, held
+	rebalancing.State = "PreparingRebalance"
+	worker.Members = []Member{{}}
+	for _, tc := range []struct {
+		name   string
+		d      Description
+		member *Member
+		want   Readers
+	}{
+		{"held", held, &held.Members[0], ReadersSome},
+		{"held by nobody in a stable group", held, nil, ReadersNone},
+		{"who holds it is being settled", rebalancing, nil, ReadersSome},
+		{"members that tell no partitions", worker, nil, ReadersSome},
+	} {
+		if got := groupReadersOf(tc.d).of(tc.member); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// History turns snapshots, taken one after the other, into the windows that verdicts rest on. It holds about 350 bytes a
+// History turns snapshots, taken one after the other, into the windows that verdicts rest on. It holds about 370 bytes a
 // partition of a group and 850 a partition of a topic, however long it runs. It is used by one goroutine at a time.
 type History struct {
 	rules     Rules
@@ -17,8 +17,18 @@ type History struct {
 	groups    map[string]*groupTrack
 	logs      map[string]*topicTrack
 	retention map[string]Retention
+	denied    map[string]bool // topics that may not be fetched from
 	suspects  []Suspect
+	turn      int    // where among all suspects those of this look begin
+	seeds     []seed // what fetches found, for the topics' timelines
 	judges    [2]assessor
+}
+
+// seed is the time of a record of a topic.
+type seed struct {
+	offset.Partition
+	at     time.Time
+	offset int64
 }
 
 // assessor judges some of the groups, one row after the other. What the present row is made of is in one place: made anew for
@@ -29,11 +39,12 @@ type assessor struct {
 	row       Row
 	diagnosis Diagnosis
 	suspects  []Suspect
+	wanted    int // suspects, of which at most maxSuspects are in the list
 }
 
 // NewHistory makes an empty history that judges by the rules.
 func NewHistory(r Rules) *History {
-	return &History{rules: r, groups: map[string]*groupTrack{}, logs: map[string]*topicTrack{}}
+	return &History{rules: r, groups: map[string]*groupTrack{}, logs: map[string]*topicTrack{}, denied: map[string]bool{}}
 }
 
 // Rules are what the history judges by.
@@ -47,6 +58,8 @@ type groupTrack struct {
 
 type topicTrack struct {
 	seen  int
+	id    string // of the topic, empty where the broker tells none
+	since int    // the first look at the topic of this id
 	parts []logTrack
 }
 
@@ -56,10 +69,21 @@ type partTrack struct {
 	flat        int32 // since this look it was seen every time, with the same commit
 	commits     [WindowSamples]int64
 	memory      Memory
-	// A fetch from probedAt found a record of recordMs, or, where that is 0, none before drainedUntil.
-	probed                           bool
-	probedAt, drainedUntil, recordMs int64
+	// A fetch from probedFrom found the record at recordAt, written at recordMs; or, with recordAt below zero, none before
+	// drainedUntil. A log start that moves past probedFrom makes it void: the record is gone.
+	probed                                 probe
+	probedFrom, drainedUntil, recordAt, ms int64
 }
+
+// probe is what a fetch from a partition found.
+type probe uint8
+
+const (
+	probeNone     probe = iota // not fetched from
+	probeDrained               // no record
+	probeTimed                 // a record with a time
+	probeTimeless              // a record without
+)
 
 // logTrack is one partition of a topic.
 type logTrack struct {
@@ -84,38 +108,86 @@ type GroupPartition struct {
 	offset.Partition
 }
 
-// Suspect is a partition that looks stalled or stopped, or soon will, or whose lag is older than the samples. A fetch at
-// From tells whether there is a record at all, and of when: see History.Probed.
+// Suspect is a partition that looks stalled or stopped, or soon will, or that seems to lack a commit, or whose lag is older
+// than the samples. A fetch at From tells whether there is a record at all, and of when: see History.Probed.
 type Suspect struct {
 	GroupPartition
-	Committed, From, End int64
+	From, End int64
 }
 
 // SetRetention tells what is known about the topics' retention.
 func (h *History) SetRetention(r map[string]Retention) { h.retention = r }
 
+// SetDenied tells that a topic may not be fetched from, so that ages there are unknown for that reason.
+func (h *History) SetDenied(topic string) { h.denied[topic] = true }
+
 // maxSuspects bounds the fetches after one look: 500 partitions cost about 10 ms, and a cluster full of groups that nobody
-// reads is looked into step by step.
+// reads is looked into step by step, another 500 at the next look.
 const maxSuspects = 500
 
-// Suspects are the partitions that the last Observe would have looked into, without those that were; at most 500.
+// Suspects are partitions that the last Observe would have looked into, without those that were; at most 500, and others at
+// the next look.
 func (h *History) Suspects() []Suspect { return h.suspects }
 
 // Probed tells what a fetch at the suspect's From found: a record, or nil for none before End. It counts from the next
 // Observe on.
 func (h *History) Probed(s Suspect, found *offset.Record) {
-	n := int(s.Partition.Partition)
-	if g := h.groups[s.Group]; g != nil && n < len(g.topics[s.Topic]) {
-		p := &g.topics[s.Topic][n]
-		p.probed, p.probedAt, p.drainedUntil, p.recordMs = true, s.Committed, s.End, 0
-		if found == nil {
-			return
-		}
-		p.recordMs = max(1, found.Time.UnixMilli())
-		if t := h.logs[s.Topic]; t != nil && n < len(t.parts) {
-			t.parts[n].line.Seed(found.Time, found.Offset)
+	p := &h.track(s.Group, s.Topic, s.Partition.Partition, 0)[s.Partition.Partition]
+	p.probed, p.probedFrom, p.drainedUntil = probeDrained, s.From, s.End
+	if found == nil {
+		return
+	}
+	p.recordAt = found.Offset
+	if p.probed = probeTimeless; !found.Time.IsZero() {
+		p.probed, p.ms = probeTimed, found.Time.UnixMilli()
+		h.seeds = append(h.seeds, seed{s.Partition, found.Time, found.Offset})
+	}
+}
+
+// track returns a group's partitions of a topic, with room for the number n, and for want numbers where any are added.
+func (h *History) track(group, topic string, n int32, want int) []partTrack {
+	g := h.groups[group]
+	if g == nil {
+		g = &groupTrack{seen: h.looks, topics: map[string][]partTrack{}}
+		h.groups[group] = g
+	}
+	return g.track(topic, n, want)
+}
+
+func (g *groupTrack) track(topic string, n int32, want int) []partTrack {
+	parts := g.topics[topic]
+	if int(n) >= len(parts) {
+		// In one piece: growing by doubling would waste a quarter of what a large cluster needs.
+		parts = append(make([]partTrack, 0, max(int(n)+1, want)), parts...)
+		parts = parts[:cap(parts)]
+		g.topics[topic] = parts
+	}
+	return parts
+}
+
+// unseen are the rows of a first snapshot whose next record would have to be fetched to know its age: fetched before the first
+// Observe, they make its ages exact.
+func (h *History) unseen(s *Snapshot) []Suspect {
+	var out []Suspect
+	for _, d := range s.Groups {
+		readers := groupReadersOf(d)
+		for r := range s.Rows(d) {
+			if r.Bounds == nil || r.Status == StatusError {
+				continue
+			}
+			from, ok := r.next()
+			if !ok && r.Committed == nil && (readers.of(r.Member) == ReadersSome || s.commitsTo(d.Name, r.Topic)) {
+				from, ok = r.Bounds.Start, true
+			}
+			if end := r.Bounds.EndFor(s.Query.Isolation); ok && from < end {
+				out = append(out, Suspect{GroupPartition{r.Group, r.Partition}, from, end})
+			}
+			if len(out) == maxSuspects {
+				return out
+			}
 		}
 	}
+	return out
 }
 
 // Observe takes in a snapshot of a moment, and tells every row with its verdict, group by group. The pointers to row and
@@ -135,6 +207,7 @@ func (h *History) observe(at time.Time, s *Snapshot, each ...func(d *Description
 	slot := h.looks % WindowSamples
 	h.times[slot] = at
 	h.observeLogs(at, s, slot)
+	h.plant()
 	total := 0
 	for i := range s.Groups {
 		name := s.Groups[i].Name
@@ -154,38 +227,71 @@ func (h *History) observe(at time.Time, s *Snapshot, each ...func(d *Description
 	var wg sync.WaitGroup
 	for i, groups := range [][]Description{s.Groups[:cut], s.Groups[cut:]} {
 		j := &h.judges[i]
-		j.h, j.suspects = h, j.suspects[:0]
+		j.h, j.suspects, j.wanted = h, j.suspects[:0], 0
 		if len(groups) > 0 {
 			wg.Go(func() { j.observe(at, s, groups, each[i]) })
 		}
 	}
 	wg.Wait()
-	h.suspects = append(append(h.suspects[:0], h.judges[0].suspects...), h.judges[1].suspects...)
-	h.suspects = h.suspects[:min(len(h.suspects), maxSuspects)]
+	h.choose()
 	h.forget()
+}
+
+// choose takes suspects of both halves in turn. What did not fit comes at a later look: those that are asked about again at
+// every look, since their commits move, would otherwise keep the rest from ever being asked about.
+func (h *History) choose() {
+	a, b := &h.judges[0], &h.judges[1]
+	fromA := min(len(a.suspects), max(maxSuspects/2, maxSuspects-len(b.suspects)))
+	h.suspects = append(h.suspects[:0], a.suspects[:fromA]...)
+	h.suspects = append(h.suspects, b.suspects[:min(len(b.suspects), maxSuspects-fromA)]...)
+	if h.turn += maxSuspects / 2; h.turn >= max(a.wanted, b.wanted) {
+		h.turn = 0
+	}
+}
+
+// suspect notes a suspect, if its turn has come.
+func (j *assessor) suspect(s Suspect) {
+	if j.wanted++; j.wanted > j.h.turn && len(j.suspects) < maxSuspects {
+		j.suspects = append(j.suspects, s)
+	}
+}
+
+// plant tells the timelines what fetches found.
+func (h *History) plant() {
+	for _, x := range h.seeds {
+		if t := h.logs[x.Topic]; t != nil && int(x.Partition.Partition) < len(t.parts) {
+			t.parts[x.Partition.Partition].line.Seed(x.at, x.offset)
+		}
+	}
+	h.seeds = h.seeds[:0]
 }
 
 func (j *assessor) observe(at time.Time, s *Snapshot, groups []Description, each func(*Description, *Row, *Diagnosis)) {
 	h := j.h
 	for i := range groups {
 		d := &groups[i]
-		g, readers := h.groups[d.Name], ReadersOf(*d)
+		g, readers := h.groups[d.Name], groupReadersOf(*d)
 		if s.Commits(d.Name).Err != nil || s.Share[d.Name].Err != nil {
 			continue // what a member is assigned would look as if nothing were committed; the gap stays a gap
 		}
-		topic, parts := "", []partTrack(nil)
+		topic, expected, since, parts := "", false, 0, []partTrack(nil)
 		for r := range s.Rows(*d) {
 			if r.Topic != topic || parts == nil {
-				topic, parts = r.Topic, g.topics[r.Topic]
+				topic, parts, since = r.Topic, g.topics[r.Topic], 0
+				expected = s.commitsTo(d.Name, topic)
+				if t := h.logs[topic]; t != nil {
+					since = t.since
+				}
 			}
 			if n := int(r.Partition.Partition); n >= len(parts) {
-				// In one piece: growing by doubling would waste a quarter of what a large cluster needs.
-				parts = append(make([]partTrack, 0, max(n+1, len(s.Log[topic]))), parts...)
-				parts = parts[:cap(parts)]
-				g.topics[topic] = parts
+				parts = g.track(topic, r.Partition.Partition, len(s.Log[topic]))
+			}
+			p := &parts[r.Partition.Partition]
+			if p.seen != 0 && int(p.seen) < since {
+				*p = partTrack{} // another topic of that name
 			}
 			j.row = r
-			j.judge(&parts[r.Partition.Partition], s.Query.Isolation, readers, at)
+			j.judge(p, s.Query.Isolation, readers.of(r.Member), expected, at)
 			each(d, &j.row, &j.diagnosis)
 		}
 	}
@@ -197,6 +303,10 @@ func (h *History) observeLogs(at time.Time, s *Snapshot, slot int) {
 		if t == nil {
 			t = &topicTrack{}
 			h.logs[topic] = t
+		}
+		if id := s.Topics[topic].id; id != t.id {
+			// Made anew, the topic has other records at the same offsets.
+			*t = topicTrack{id: id, since: h.looks}
 		}
 		t.seen = h.looks
 		if len(t.parts) < len(log) {
@@ -215,6 +325,7 @@ func (h *History) observeLogs(at time.Time, s *Snapshot, slot int) {
 			p.ends[slot] = end
 			p.line.Add(at, end)
 			if p.seen > 0 && b.Start > p.start {
+				p.line.Removed(b.Start)
 				p.starts[p.moves%len(p.starts)] = timePoint{at.UnixMilli(), b.Start}
 				p.moves++
 			} else if b.Start < p.start {
@@ -233,37 +344,20 @@ func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
 }
 
 // judge puts the present row into its track, and the verdict on it into j.diagnosis.
-func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, at time.Time) {
+func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, expected bool, at time.Time) {
 	h, r := j.h, &j.row
-	slot := h.looks % WindowSamples
 	if p.seen == 0 {
 		p.first = int32(h.looks)
 	}
 	seen := int(p.seen)
 	fill(&p.commits, seen, h.looks, slotUnread)
 	p.seen = int32(h.looks)
-	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers}
-	value, ok := int64(slotUnread), r.Bounds != nil && r.Status != StatusError && r.Status != StatusUnknownTopic
-	switch {
-	case !ok:
-	case r.Committed != nil:
-		value = r.Committed.Offset
-	case r.ShareStart != nil:
-		value = *r.ShareStart
-	case !r.Unstable:
-		value = slotNoCommit
-	}
+	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers, Expected: expected, Retention: h.retention[r.Topic]}
+	value, now := r.sample(iso, at)
 	if seen != h.looks-1 || p.commits[(h.looks-1)%WindowSamples] != value {
 		p.flat = int32(h.looks)
 	}
-	p.commits[slot] = value
-	now := Sample{At: at, Unread: true}
-	if ok {
-		now = sampleOf(at, value, r.Bounds.EndFor(iso))
-		if r.Lag != nil && r.ShareStart != nil {
-			now.End = value + *r.Lag // a share group's own count leaves out what is acknowledged already
-		}
-	}
+	p.commits[h.looks%WindowSamples] = value
 	p.memory.next(now)
 	w.Memory = p.memory
 	var l *logTrack
@@ -271,28 +365,75 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, at
 		l = &t.parts[r.Partition.Partition]
 	}
 	w.Samples = h.window(j.scratch[:0], p, l, now)
-	if now.Unread || now.NoCommit {
+	if now.Unread {
 		j.diagnosis = Diagnose(w, h.rules)
 		return
 	}
-	probed := p.probed && p.probedAt == value && (p.recordMs != 0 || now.End <= p.drainedUntil)
-	w.Drained = probed && p.recordMs == 0
-	ret := h.retention[r.Topic]
-	w.Retention = ret.Time
-	if l != nil {
-		w.Age = l.line.Age(max(value, r.Bounds.Start), at)
-		if ret.BySize {
+	from := r.Bounds.Start
+	if !now.NoCommit {
+		from = max(value, from)
+	}
+	probed := p.probed != probeNone && p.probedFrom == from && (p.probed != probeDrained || now.End <= p.drainedUntil)
+	w.Drained = probed && p.probed == probeDrained
+	if l != nil && !now.NoCommit {
+		w.Age = l.line.Age(from, at)
+		if w.Retention.BySize {
 			w.StartRate = l.startRate()
 		}
 	}
-	if probed && p.recordMs > 1 {
-		w.Age = LagTime{D: max(0, at.Sub(time.UnixMilli(p.recordMs))), Known: true, Basis: LagExact}
+	if probed {
+		w.Age = p.age(w.Age, at)
+	} else if h.denied[r.Topic] && (!w.Age.Known || w.Age.D == 0 && w.Age.Basis == LagAtLeast) {
+		w.Age = UnknownAge(AgeDenied)
 	}
 	j.diagnosis = Diagnose(w, h.rules)
-	d := &j.diagnosis
-	if !probed && len(j.suspects) < maxSuspects && d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || w.Age.Basis == LagAtLeast) {
-		j.suspects = append(j.suspects, Suspect{GroupPartition{r.Group, r.Partition}, value, max(value, r.Bounds.Start), now.End})
+	if d := &j.diagnosis; !probed && now.End > from && d.worthAFetch(w.Age) {
+		j.suspect(Suspect{GroupPartition{r.Group, r.Partition}, from, now.End})
 	}
+}
+
+// worthAFetch says that a fetch would tell more: a commit stands still, or is missing, or its age is not known well.
+func (d *Diagnosis) worthAFetch(age LagTime) bool {
+	return d.Verdicts.Has(HealthNeverCommitted) ||
+		d.Lag > 0 && (d.Still > 0 && d.Still >= d.Threshold/2 || d.Health == HealthStopped || !age.Known || age.Basis == LagAtLeast)
+}
+
+// age is what the record that a fetch found says; what the samples say where that has no time, or one ahead of now.
+func (p *partTrack) age(sampled LagTime, now time.Time) LagTime {
+	var exact LagTime
+	switch p.probed {
+	case probeTimed:
+		exact = AgeOf(offset.Record{Offset: p.recordAt, Time: time.UnixMilli(p.ms)}, now)
+	case probeTimeless:
+		exact = UnknownAge(AgeNoTimestamp)
+	default:
+		return sampled
+	}
+	if exact.Known || !sampled.Known || sampled.Basis == LagAtLeast && sampled.D == 0 {
+		return exact
+	}
+	return sampled
+}
+
+// sample is the row as a slot of the ring and as a sample.
+func (r *Row) sample(iso offset.Isolation, at time.Time) (int64, Sample) {
+	if r.Bounds == nil || r.Status == StatusError || r.Status == StatusUnknownTopic {
+		return slotUnread, Sample{At: at, Unread: true}
+	}
+	value := int64(slotUnread)
+	switch {
+	case r.Committed != nil:
+		value = r.Committed.Offset
+	case r.ShareStart != nil:
+		value = *r.ShareStart
+	case !r.Unstable:
+		value = slotNoCommit
+	}
+	now := sampleOf(at, value, r.Bounds.EndFor(iso))
+	if r.Lag != nil && r.ShareStart != nil {
+		now.End = value + *r.Lag // a share group's own count leaves out what is acknowledged already
+	}
+	return value, now
 }
 
 func sampleOf(at time.Time, value, end int64) Sample {

@@ -76,8 +76,8 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for row, want := range map[string]Health{
-		"follows/orders:0": HealthOK, "follows/orders:1": HealthOK, "hangs/orders:0": HealthOK, "hangs/orders:1": HealthStalled,
-		"fresh/orders:0": HealthStalled, "fresh/orders:1": HealthNoCommit,
+		"follows/orders:0": HealthOK, "follows/orders:1": HealthOK, "hangs/orders:0": HealthOK, "hangs/orders:1": HealthNeverLive,
+		"fresh/orders:0": HealthNeverLive, "fresh/orders:1": HealthNeverCommitted,
 	} {
 		if got[row].Health != want {
 			t.Errorf("%s is %s, want %s (%s)", row, got[row].Health, want, got[row].Why())
@@ -94,7 +94,7 @@ func TestHistory(t *testing.T) {
 
 	// A fetch that finds nothing between commit and end clears the suspicion until the end moves.
 	suspects := h.Suspects()
-	if len(suspects) != 2 {
+	if len(suspects) != 3 {
 		t.Fatalf("suspects %+v", suspects)
 	}
 	for _, s := range suspects {
@@ -105,7 +105,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("after the fetch: %+v, suspects %+v", got["hangs/orders:1"], h.Suspects())
 	}
 	s = look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(400)}})
-	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthStalled || len(h.Suspects()) != 1 {
+	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthNeverLive || len(h.Suspects()) != 1 {
 		t.Errorf("after the end moved: %+v", got["hangs/orders:1"])
 	}
 }
@@ -116,19 +116,94 @@ func TestHistoryProbed(t *testing.T) {
 	see := func(i int, commit, end int64) Diagnosis {
 		return verdicts(h, t0.Add(time.Duration(i)*10*time.Second), look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(end)}}))["g/x:0"]
 	}
-	if d := see(0, 100, 1100); d.LagTime.Basis != "" && d.LagTime.Basis != LagAtLeast {
+	if d := see(0, 100, 1100); d.LagTime != UnknownAge(AgeNotRead) {
 		t.Errorf("first look: %+v", d.LagTime)
 	}
-	if d := see(1, 100, 1100); d.LagTime != (LagTime{10 * time.Second, true, LagAtLeast}) || len(h.Suspects()) != 1 {
+	if d := see(1, 100, 1100); d.LagTime != (LagTime{D: 10 * time.Second, Known: true, Basis: LagAtLeast, Record: 100}) || len(h.Suspects()) != 1 {
 		t.Fatalf("second look: %+v, %d suspects", d.LagTime, len(h.Suspects()))
 	}
 	h.Probed(h.Suspects()[0], &offset.Record{Offset: 100, Time: t0.Add(-1000 * time.Second)})
-	if d := see(2, 100, 1100); d.LagTime != (LagTime{1020 * time.Second, true, LagExact}) || len(h.Suspects()) != 0 {
+	if d := see(2, 100, 1100); d.LagTime != (LagTime{D: 1020 * time.Second, Known: true, Basis: LagExact, Record: 100}) || len(h.Suspects()) != 0 {
 		t.Errorf("after the fetch: %+v, suspects %+v", d.LagTime, h.Suspects())
 	}
 	// Half of the 1,000 records on the way from -1000 s to the first look.
-	if d := see(3, 600, 1100); d.LagTime != (LagTime{530 * time.Second, true, LagInterpolated}) {
+	if d := see(3, 600, 1100); d.LagTime != (LagTime{D: 530 * time.Second, Known: true, Basis: LagInterpolated, Record: 600}) {
 		t.Errorf("after a commit: %+v", d.LagTime)
+	}
+}
+
+// An age lasts no longer than the record that it rests on, nor than the topic.
+func TestHistoryProbesAreOfARecord(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	see := func(i int, id string, start, end int64) Diagnosis {
+		s := look(map[string]map[string][]int64{"g": {"x": {0}}}, map[string][]offset.Bounds{"x": {{Start: start, End: end, LastStable: end}}})
+		topic := s.Topics["x"]
+		topic.id = id
+		s.Topics["x"] = topic
+		return verdicts(h, t0.Add(time.Duration(i)*10*time.Second), s)["g/x:0"]
+	}
+	see(0, "one", 0, 5)
+	h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 0, 5}, &offset.Record{Offset: 0, Time: t0.Add(-3 * time.Hour)})
+	if d := see(1, "one", 0, 5); d.LagTime.Basis != LagExact || d.LagTime.D != 3*time.Hour+10*time.Second || d.LagTime.Record != 0 {
+		t.Fatalf("after the fetch: %+v", d.LagTime)
+	}
+	d := see(2, "one", 2, 5)
+	if d.LagTime.Basis == LagExact || len(h.Suspects()) != 1 || h.Suspects()[0].From != 2 {
+		t.Errorf("retention removed the record: %+v, suspects %+v", d.LagTime, h.Suspects())
+	}
+	h.Probed(h.Suspects()[0], &offset.Record{Offset: 2, Time: t0.Add(-time.Hour)})
+	if d := see(3, "one", 2, 5); d.LagTime.D != time.Hour+30*time.Second || d.LagTime.Record != 2 {
+		t.Errorf("of the record that is there: %+v", d.LagTime)
+	}
+	if d := see(4, "two", 0, 50); d.LagTime != UnknownAge(AgeNotRead) || d.HasRates {
+		t.Errorf("the topic was made anew: %+v", d)
+	}
+}
+
+// Markers at the end are nothing to read, however long they stand there; a record without a time, or with one ahead of now, has
+// no exact age.
+func TestHistoryProbedWithoutATime(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		found       *offset.Record
+		first, then LagTime
+	}{
+		{"markers", nil, NothingLeft(), NothingLeft()},
+		{"no time", &offset.Record{Offset: 7}, UnknownAge(AgeNoTimestamp), LagTime{D: 10 * time.Second, Known: true, Basis: LagAtLeast, Record: 7}},
+		{"a year ahead", &offset.Record{Offset: 7, Time: t0.AddDate(1, 0, 0)}, UnknownAge(AgeFuture), LagTime{D: 10 * time.Second, Known: true, Basis: LagAtLeast, Record: 7}},
+	} {
+		h := NewHistory(DefaultRules())
+		h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 7, 8}, tc.found)
+		for i, want := range []LagTime{tc.first, tc.then} {
+			s := look(map[string]map[string][]int64{"g": {"x": {7}}}, map[string][]offset.Bounds{"x": {full(8)}})
+			if d := verdicts(h, t0.Add(time.Duration(i)*10*time.Second), s)["g/x:0"]; d.LagTime != want {
+				t.Errorf("%s, look %d: %+v, want %+v", tc.name, i, d.LagTime, want)
+			}
+		}
+	}
+}
+
+// More suspects than one look may fetch are all fetched in turn, though the first ones are suspect again each time.
+func TestHistorySuspectsTakeTurns(t *testing.T) {
+	const parts = 2000
+	commits, ends := make([]int64, parts), make([]offset.Bounds, parts)
+	for i := range ends {
+		commits[i], ends[i] = 1, full(9)
+	}
+	s := look(map[string]map[string][]int64{"a": {"x": commits}, "b": {"x": commits}}, map[string][]offset.Bounds{"x": ends})
+	h := NewHistory(DefaultRules())
+	asked := map[GroupPartition]bool{}
+	for i := range 20 {
+		verdicts(h, t0.Add(time.Duration(i)*time.Second), s)
+		if len(h.Suspects()) > maxSuspects {
+			t.Fatalf("%d fetches after one look", len(h.Suspects()))
+		}
+		for _, x := range h.Suspects() {
+			asked[x.GroupPartition] = true
+		}
+	}
+	if len(asked) != 2*parts {
+		t.Errorf("%d of %d partitions were asked about", len(asked), 2*parts)
 	}
 }
 
@@ -156,7 +231,7 @@ func TestHistoryForgets(t *testing.T) {
 
 func TestHistoryLogStart(t *testing.T) {
 	h := NewHistory(DefaultRules())
-	h.SetRetention(map[string]Retention{"x": {BySize: true}})
+	h.SetRetention(map[string]Retention{"x": {Known: true, BySize: true}})
 	var got map[string]Diagnosis
 	for i := range 10 {
 		// Every five minutes retention takes 3,000 offsets; the commit stands 6,000 above where the start is at last.
@@ -190,6 +265,32 @@ func TestGroupHealth(t *testing.T) {
 	g.Add(p(3), &Diagnosis{Health: HealthStalled, Lag: 1, HasLag: true})
 	if _, ok := g.ETA(); ok || g.Health != HealthStalled || g.Of != p(3) || g.Count(HealthStalled) != 1 || g.Count(HealthOK) != 2 {
 		t.Errorf("with a stalled one: %+v", g)
+	}
+}
+
+// One unknown age neither hides the oldest that is known nor makes it exact.
+func TestGroupHealthAges(t *testing.T) {
+	p := func(n int32) GroupPartition { return GroupPartition{"g", offset.Partition{Topic: "x", Partition: n}} }
+	exact := func(d time.Duration) LagTime { return LagTime{D: d, Known: true, Basis: LagExact, Record: 4} }
+	for _, tc := range []struct {
+		name    string
+		ages    []LagTime
+		want    LagTime
+		unknown int
+	}{
+		{"all known", []LagTime{exact(time.Minute), exact(time.Hour), NothingLeft()}, exact(time.Hour), 0},
+		{"one unknown", []LagTime{UnknownAge(AgeNoTimestamp), exact(time.Hour)}, LagTime{D: time.Hour, Known: true, Basis: LagAtLeast, Record: 4}, 1},
+		{"unknown beside nothing left", []LagTime{NothingLeft(), UnknownAge(AgeFuture), UnknownAge(AgeDenied)}, UnknownAge(AgeFuture), 2},
+		{"one a minimum", []LagTime{exact(time.Hour), {D: time.Second, Known: true, Basis: LagAtLeast}}, LagTime{D: time.Hour, Known: true, Basis: LagAtLeast, Record: 4}, 0},
+		{"nothing left", []LagTime{NothingLeft(), NothingLeft()}, NothingLeft(), 0},
+	} {
+		var g GroupHealth
+		for i, a := range tc.ages {
+			g.Add(p(int32(i)), &Diagnosis{Health: HealthOK, HasLag: true, LagTime: a})
+		}
+		if g.LagTime != tc.want || g.Unaged != tc.unknown {
+			t.Errorf("%s: %+v, %d unknown; want %+v, %d", tc.name, g.LagTime, g.Unaged, tc.want, tc.unknown)
+		}
 	}
 }
 
@@ -313,7 +414,7 @@ func TestHistoryAgreesWithAllSamples(t *testing.T) {
 			got := verdicts(h, at, s)["g/x:0"]
 			b := full(end)
 			w := WindowOf(all...)
-			w.Bounds = &b
+			w.Bounds, w.Readers = &b, ReadersUnseen
 			want := Diagnose(w, DefaultRules())
 			if got.Health != want.Health || got.In != want.In || got.Out != want.Out || got.HasRates != want.HasRates || got.Lag != want.Lag || got.Still != want.Still {
 				t.Fatalf("seed %d, look %d: %s in %v out %v still %s; all samples say %s in %v out %v still %s", seed, i,

@@ -20,26 +20,26 @@ type TimedLag struct {
 	Err  error
 }
 
-// BehindNow is how old the next record is. ok is false where there is none or it has no time.
-func (t TimedLag) BehindNow(now time.Time) (d time.Duration, ok bool) {
-	if t.Err != nil {
-		return 0, false
+// BehindNow is how old the next record is.
+func (t TimedLag) BehindNow(now time.Time) LagTime {
+	switch {
+	case t.Err != nil:
+		return UnknownAge(ageReasonOf(t.Err))
+	case t.Next == nil:
+		return NothingLeft()
 	}
-	if t.Next == nil {
-		return 0, true
-	}
-	return max(0, now.Sub(t.Next.Time)), !t.Next.Time.IsZero()
+	return AgeOf(*t.Next, now)
 }
 
-// BehindHead is how much older the next record is than the newest. ok is false where either is not known.
-func (t TimedLag) BehindHead() (d time.Duration, ok bool) {
-	if t.Err != nil {
+// BehindHead is how much older the next record is than the newest. ok is false where either time is unknown, absent or in the
+// future: a single record that is stamped a year ahead would put every reader a year behind.
+func (t TimedLag) BehindHead(now time.Time) (d time.Duration, ok bool) {
+	switch {
+	case t.Err != nil:
 		return 0, false
-	}
-	if t.Next == nil {
+	case t.Next == nil:
 		return 0, true
-	}
-	if t.Head == nil || t.Next.Time.IsZero() {
+	case t.Head == nil || t.Next.TimeKind(now) != offset.TimePlausible || t.Head.TimeKind(now) != offset.TimePlausible:
 		return 0, false
 	}
 	return max(0, t.Head.Time.Sub(t.Next.Time)), true
@@ -49,25 +49,23 @@ func (t TimedLag) BehindHead() (d time.Duration, ok bool) {
 // one ListOffsets for the newest records, at the same time. Rows at their end need neither. A commit below the log start
 // counts from the log start, as the lag does.
 func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPartition]TimedLag {
+	return readLagTimes(ctx, cl, s, nil, true)
+}
+
+// readLagTimes is ReadLagTimes for some of the rows, with or without the newest records.
+func readLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot, want func(*Row) bool, head bool) map[GroupPartition]TimedLag {
 	out := map[GroupPartition]TimedLag{}
 	asks := map[GroupPartition]records.Span{}
 	var list []records.Span
 	heads := Partitions{}
 	for _, d := range s.Groups {
 		for r := range s.Rows(d) {
-			var from int64
-			switch {
-			case r.Bounds == nil || r.Lag == nil:
-				continue
-			case r.Committed != nil:
-				from = r.Committed.Offset
-			case r.ShareStart != nil:
-				from = *r.ShareStart
-			default:
+			from, ok := r.next()
+			if !ok || want != nil && !want(&r) {
 				continue
 			}
 			key := GroupPartition{r.Group, r.Partition}
-			at := records.Span{Partition: r.Partition, From: max(from, r.Bounds.Start), Until: records.ToEnd}
+			at := records.Span{Partition: r.Partition, From: from, Until: records.ToEnd}
 			if at.From >= r.Bounds.EndFor(s.Query.Isolation) {
 				out[key] = TimedLag{}
 				continue
@@ -88,7 +86,9 @@ func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPar
 		found = records.Reader{Client: cl, Isolation: s.Query.Isolation}.First(ctx, list)
 		return nil
 	})
-	eg.Go(func() error { newest = FindMax(ctx, cl, heads); return nil })
+	if head {
+		eg.Go(func() error { newest = FindMax(ctx, cl, heads); return nil })
+	}
 	_ = eg.Wait() // every error was told per partition
 	for key, at := range asks {
 		l := found[at]
@@ -99,4 +99,18 @@ func ReadLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot) map[GroupPar
 		out[key] = t
 	}
 	return out
+}
+
+// next is where the reader of a row goes on: the commit, or the log start where it lies above. ok is false for a row that
+// has no lag.
+func (r *Row) next() (at int64, ok bool) {
+	switch {
+	case r.Bounds == nil || r.Lag == nil:
+		return 0, false
+	case r.Committed != nil:
+		return max(r.Committed.Offset, r.Bounds.Start), true
+	case r.ShareStart != nil:
+		return max(*r.ShareStart, r.Bounds.Start), true
+	}
+	return 0, false
 }

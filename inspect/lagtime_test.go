@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/offset"
@@ -43,21 +45,34 @@ func TestReadLagTimes(t *testing.T) {
 		if !ok {
 			continue
 		}
-		n, ok1 := l.BehindNow(now)
-		h, ok2 := l.BehindHead()
-		if n != tc.now || h != tc.head || !ok1 || !ok2 || l.Err != nil {
-			t.Errorf("%s %d: behind now %s %v, head %s %v, %v; want %s, %s", tc.group, tc.partition, n, ok1, h, ok2, l.Err, tc.now, tc.head)
+		n := l.BehindNow(now)
+		h, ok := l.BehindHead(now)
+		if n.D != tc.now || h != tc.head || !n.Known || !ok || l.Err != nil {
+			t.Errorf("%s %d: behind now %+v, head %s %v, %v; want %s, %s", tc.group, tc.partition, n, h, ok, l.Err, tc.now, tc.head)
 		}
 	}
 }
 
 func TestTimedLagUnknown(t *testing.T) {
-	for _, l := range []inspect.TimedLag{{Err: errors.New("x")}, {Next: &offset.Record{Offset: 3}}} {
-		if _, ok := l.BehindNow(time.Now()); ok {
-			t.Errorf("%+v has an age", l)
+	now := time.UnixMilli(1_700_000_000_000)
+	past, ahead := &offset.Record{Offset: 3, Time: now.Add(-time.Hour)}, &offset.Record{Offset: 9, Time: now.AddDate(1, 0, 0)}
+	for _, tc := range []struct {
+		lag  inspect.TimedLag
+		why  inspect.AgeReason
+		head bool
+	}{
+		{inspect.TimedLag{Err: errors.New("x")}, inspect.AgeFailed, false},
+		{inspect.TimedLag{Err: kerr.TopicAuthorizationFailed}, inspect.AgeDenied, false},
+		{inspect.TimedLag{Next: &offset.Record{Offset: 3}, Head: past}, inspect.AgeNoTimestamp, false},
+		{inspect.TimedLag{Next: ahead, Head: past}, inspect.AgeFuture, false},
+		{inspect.TimedLag{Next: past, Head: ahead}, "", false},
+		{inspect.TimedLag{Next: past, Head: past}, "", true},
+	} {
+		if got := tc.lag.BehindNow(now); got.Unknown != tc.why || got.Known != (tc.why == "") {
+			t.Errorf("%+v: %+v, want %q", tc.lag, got, tc.why)
 		}
-		if _, ok := l.BehindHead(); ok {
-			t.Errorf("%+v is behind its head", l)
+		if _, ok := tc.lag.BehindHead(now); ok != tc.head {
+			t.Errorf("%+v: behind its head %v", tc.lag, ok)
 		}
 	}
 }

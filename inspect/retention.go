@@ -10,9 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Retention is what a topic's configuration says about the removal of old records.
+// Retention is what a topic's configuration says about the removal of old records. The zero value knows nothing.
 type Retention struct {
-	Time   time.Duration // retention.ms; zero: records do not expire by age, or it is not known
+	Known  bool
+	Time   time.Duration // retention.ms; zero: records do not expire by age
 	BySize bool          // retention.bytes is set, so that the log start moves with the traffic
 }
 
@@ -58,9 +59,9 @@ func retentionOf(configs []kmsg.DescribeConfigsResponseResourceConfig) Retention
 	}
 	// Without "delete" nothing is removed by age or size; an unnamed policy is Kafka's default, delete.
 	if p := get("cleanup.policy"); p != "" && !strings.Contains(p, "delete") {
-		return Retention{}
+		return Retention{Known: true}
 	}
-	var r Retention
+	r := Retention{Known: true}
 	if ms, err := strconv.ParseInt(get("retention.ms"), 10, 64); err == nil && ms >= 0 && ms < int64(1<<62/time.Millisecond) {
 		r.Time = time.Duration(ms) * time.Millisecond
 	}

@@ -89,6 +89,9 @@ func (s *Sampler) look(ctx context.Context, observe func(time.Time, *Snapshot)) 
 		}
 	}
 	s.readRetention(ctx, snap, l.At)
+	if s.History.looks == 0 && !s.NoProbes {
+		s.fetch(ctx, snap, s.History.unseen(snap)) // so that the first verdicts rest on records, not on nothing seen yet
+	}
 	observe(l.At, snap)
 	l.Took = s.Now().Sub(began)
 	return l, nil
@@ -96,8 +99,13 @@ func (s *Sampler) look(ctx context.Context, observe func(time.Time, *Snapshot)) 
 
 // Probe looks into what the last look suspects. What it learns counts from the next look on.
 func (s *Sampler) Probe(ctx context.Context, l *Look) {
-	suspects := s.History.Suspects()
-	if s.NoProbes || len(suspects) == 0 {
+	if !s.NoProbes {
+		s.fetch(ctx, l.Snapshot, s.History.Suspects())
+	}
+}
+
+func (s *Sampler) fetch(ctx context.Context, snap *Snapshot, suspects []Suspect) {
+	if len(suspects) == 0 {
 		return
 	}
 	asks := make([]records.Span, 0, len(suspects))
@@ -106,7 +114,7 @@ func (s *Sampler) Probe(ctx context.Context, l *Look) {
 			asks = append(asks, probeSpan(x))
 		}
 	}
-	found := records.Reader{Client: s.Client, Isolation: l.Snapshot.Query.Isolation}.First(ctx, asks)
+	found := records.Reader{Client: s.Client, Isolation: snap.Query.Isolation}.First(ctx, asks)
 	for _, x := range suspects {
 		got, asked := found[probeSpan(x)]
 		switch {
@@ -118,6 +126,7 @@ func (s *Sampler) Probe(ctx context.Context, l *Look) {
 				s.denied = map[string]bool{}
 			}
 			s.denied[x.Topic] = true // a right that is missing is not asked for at every look
+			s.History.SetDenied(x.Topic)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 	if marker.Health != inspect.HealthOK || marker.Lag != 1 {
 		t.Errorf("before a marker: %s, lag %d", marker.Health, marker.Lag)
 	}
-	if plain.Health != inspect.HealthStopped || plain.Lag != 1 {
+	if plain.Health != inspect.HealthNeverLive || plain.Lag != 1 {
 		t.Errorf("before a record: %s, lag %d", plain.Health, plain.Lag)
 	}
 	// The record is of 1_700_000_004_000, and the last look was 90 s after the first clock.
@@ -63,7 +63,7 @@ func TestSamplerTellsMarkersFromRecords(t *testing.T) {
 		t.Errorf("lag in time: %+v", plain.LagTime)
 	}
 	kafkatest.Produce(t, cl, kafkatest.Records("plain", 0, 1, 1_700_000_200_000, 0)...)
-	if got, _ = lookAgain(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: partitionOf("plain", 0)}].Health != inspect.HealthStalled {
+	if got, _ = lookAgain(t, s, c); got[inspect.GroupPartition{Group: "g", Partition: partitionOf("plain", 0)}].Health != inspect.HealthNeverLive {
 		t.Errorf("after a record arrived: %+v", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestSamplerSeesRetention(t *testing.T) {
 	kafkatest.CreateTopic(t, cl, "sized", 1, "retention.bytes", "1000")
 	kafkatest.CreateTopic(t, cl, "compact", 1, "cleanup.policy", "compact", "retention.ms", "7200000")
 	got := inspect.ReadRetention(t.Context(), cl, []string{"short", "sized", "compact", "nowhere"})
-	if got["short"] != (inspect.Retention{Time: 2 * time.Hour}) || got["sized"] != (inspect.Retention{BySize: true}) || got["compact"] != (inspect.Retention{}) {
+	if got["short"] != (inspect.Retention{Known: true, Time: 2 * time.Hour}) || got["sized"] != (inspect.Retention{Known: true, BySize: true}) || got["compact"] != (inspect.Retention{Known: true}) || got["nowhere"].Known {
 		t.Errorf("retention %+v", got)
 	}
 	base := time.Now().Truncate(time.Millisecond)
@@ -106,7 +106,7 @@ func TestSamplerWithoutRead(t *testing.T) {
 	if n := fetches.Hits(); n != 1 {
 		t.Errorf("%d fetches were refused", n)
 	}
-	if d := got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]; d.Health != inspect.HealthStopped || d.LagTime.Basis != inspect.LagAtLeast {
+	if d := got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]; d.Health != inspect.HealthNeverLive || d.LagTime.Basis != inspect.LagAtLeast {
 		t.Errorf("%+v", d)
 	}
 }

@@ -5,23 +5,6 @@ import (
 	"time"
 )
 
-// LagBasis says how a lag in time was found.
-type LagBasis string
-
-// The bases of a lag in time.
-const (
-	LagExact        LagBasis = "exact"        // from the time of the record itself
-	LagInterpolated LagBasis = "interpolated" // from when the log end was seen to pass the offset
-	LagAtLeast      LagBasis = "at-least"     // the log end had passed the offset before the first sample
-)
-
-// LagTime is a lag in time. D is meaningful where Known; Basis is empty where there is no lag.
-type LagTime struct {
-	D     time.Duration
-	Known bool
-	Basis LagBasis
-}
-
 // timelinePoints is how many points a Timeline keeps; a point is 16 bytes, one timeline a partition of a topic.
 const timelinePoints = 32
 
@@ -29,6 +12,7 @@ const timelinePoints = 32
 // dropped when the room is used up, so that it reaches back ever further and is the coarser the older it is.
 type Timeline struct {
 	points []timePoint
+	seeds  int // how many of the first points are the times of records
 }
 
 type timePoint struct {
@@ -41,7 +25,7 @@ type timePoint struct {
 func (t *Timeline) Add(at time.Time, end int64) {
 	n := len(t.points)
 	if n > 0 && end < t.points[n-1].end {
-		t.points, n = t.points[:0], 0
+		t.points, t.seeds, n = t.points[:0], 0, 0
 	}
 	p := timePoint{at.UnixMilli(), end}
 	if n > 1 && t.points[n-1].end == end && t.points[n-2].end == end {
@@ -57,7 +41,7 @@ func (t *Timeline) Add(at time.Time, end int64) {
 			}
 		}
 		keep += copy(t.points[keep:], t.points[n-timelinePoints/4:])
-		t.points = t.points[:keep]
+		t.points, t.seeds = t.points[:keep], (t.seeds+1)/2
 	}
 	if t.points == nil {
 		t.points = make([]timePoint, 0, timelinePoints)
@@ -71,10 +55,10 @@ func (t *Timeline) Add(at time.Time, end int64) {
 func (t *Timeline) Age(offset int64, now time.Time) LagTime {
 	n := len(t.points)
 	if n == 0 {
-		return LagTime{}
+		return UnknownAge(AgeNotRead)
 	}
 	if offset >= t.points[n-1].end {
-		return LagTime{Known: true}
+		return NothingLeft()
 	}
 	ms := now.UnixMilli()
 	// The first point whose end is past the offset: the record was there then.
@@ -85,12 +69,12 @@ func (t *Timeline) Age(offset int64, now time.Time) LagTime {
 		return -1
 	})
 	if i == 0 {
-		return LagTime{D: time.Duration(max(0, ms-t.points[0].ms)) * time.Millisecond, Known: true, Basis: LagAtLeast}
+		return LagTime{D: time.Duration(max(0, ms-t.points[0].ms)) * time.Millisecond, Known: true, Basis: LagAtLeast, Record: offset}
 	}
 	a, b := t.points[i-1], t.points[i]
 	part := float64(offset-a.end) / float64(b.end-a.end)
 	at := a.ms + int64(part*float64(b.ms-a.ms))
-	return LagTime{D: time.Duration(max(0, ms-at)) * time.Millisecond, Known: true, Basis: LagInterpolated}
+	return LagTime{D: time.Duration(max(0, ms-at)) * time.Millisecond, Known: true, Basis: LagInterpolated, Record: offset}
 }
 
 // Seed tells that a record at an offset has this time, learned from the record itself. It reaches back before the first
@@ -103,6 +87,18 @@ func (t *Timeline) Seed(at time.Time, offset int64) {
 	}
 	if len(t.points) == timelinePoints {
 		t.points = append(t.points[:1], t.points[2:]...)
+		t.seeds = min(t.seeds, 1)
 	}
 	t.points = slices.Insert(t.points, 0, p)
+	t.seeds++
+}
+
+// Removed tells that the log starts at an offset now: times of records that are gone say nothing about those that are left,
+// which may be much younger.
+func (t *Timeline) Removed(start int64) {
+	n := 0
+	for n < t.seeds && t.points[n].end < start {
+		n++
+	}
+	t.points, t.seeds = slices.Delete(t.points, 0, n), t.seeds-n
 }

@@ -3,15 +3,30 @@ package inspect
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
-// Why is the verdict in one short sentence with its numbers; empty for ok.
+// Why is the leading verdict in one short sentence with its numbers, and the names of the others; empty for ok.
 func (d Diagnosis) Why() string {
+	why := d.why(d.Health)
+	for h := range d.Verdicts.All() {
+		switch {
+		case h == d.Health || h == HealthOK:
+		case h == HealthAboutToExpire: // a deadline changes what to do first
+			why += "; " + d.why(h)
+		default:
+			why += "; " + string(h)
+		}
+	}
+	return why
+}
+
+func (d Diagnosis) why(h Health) string {
 	dur := offset.FormatDuration
-	switch d.Health {
+	switch h {
 	case HealthCatchingUp:
 		if d.HasETA {
 			return fmt.Sprintf("%s behind, %s/s in, %s/s out: at the end in %s", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out), dur(d.ETA))
@@ -19,19 +34,27 @@ func (d Diagnosis) Why() string {
 		return fmt.Sprintf("%s behind, %s/s in, %s/s out", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
 	case HealthFallingBehind:
 		return fmt.Sprintf("%s behind, %s/s in, only %s/s out", text.Count(d.Lag), FormatRate(d.In), FormatRate(d.Out))
+	case HealthBehind:
+		return d.behind()
 	case HealthStalled:
-		return fmt.Sprintf("no commit for %s (%s is allowed) while records arrive, %s behind", dur(d.Still), dur(d.Threshold), text.Count(d.Lag))
+		return fmt.Sprintf("no commit for %s (%s is allowed), offset %d is next, %s", dur(d.Still), dur(d.Threshold), d.at, d.behind())
+	case HealthNeverLive:
+		return fmt.Sprintf("no commit for %s, %s; the group commits without members, so whether its reader runs cannot be seen", dur(d.Still), d.behind())
 	case HealthStopped:
-		if d.readers == ReadersNone {
-			return fmt.Sprintf("the group has no members, %s behind", text.Count(d.Lag))
+		return d.stopped()
+	case HealthNeverCommitted:
+		if d.Readers == ReadersSome {
+			return fmt.Sprintf("a member holds it and has not committed yet, up to %s records from offset %d on", text.Count(d.distance), d.at)
 		}
-		return fmt.Sprintf("no commit for %s (%s is allowed), %s behind", dur(d.Still), dur(d.Threshold), text.Count(d.Lag))
+		return fmt.Sprintf("the group commits to the topic, but not here: up to %s records from offset %d on", text.Count(d.distance), d.at)
 	case HealthRewound:
 		return fmt.Sprintf("the commit went back, and is %s below where it was", text.Count(d.back))
 	case HealthTwoCommitters:
 		return fmt.Sprintf("the commit went back and forth %d times: two readers commit for this group", d.drops)
 	case HealthAboutToExpire:
 		return fmt.Sprintf("retention reaches the commit in %s, %s behind", dur(d.Expires), text.Count(d.Lag))
+	case HealthIdle:
+		return "the group has no members, and nothing waits"
 	case HealthIdleLong:
 		return fmt.Sprintf("no commit for %s and no members: Kafka will drop the group's offsets", dur(d.idle))
 	case HealthBelowLogStart:
@@ -46,6 +69,30 @@ func (d Diagnosis) Why() string {
 		return "it could not be read"
 	}
 	return ""
+}
+
+// stopped says that nobody reads, and for how long, as far as that was seen.
+func (d Diagnosis) stopped() string {
+	text := "no member reads it, " + d.behind()
+	if d.Still >= time.Second {
+		text += "; no commit for at least " + offset.FormatDuration(d.Still)
+	}
+	return text
+}
+
+// behind is the lag with the age of the next record.
+func (d Diagnosis) behind() string {
+	text := text.Count(d.Lag) + " behind"
+	switch t := d.LagTime; {
+	case !t.Known:
+		return text + ", age unknown"
+	case t.D == 0:
+		return text
+	case t.Basis == LagAtLeast:
+		return text + ", next record at least " + offset.FormatDuration(t.D) + " old"
+	default:
+		return text + ", next record " + offset.FormatDuration(t.D) + " old"
+	}
 }
 
 // FormatRate is a rate in records a second with two or three digits: 0.4, 12, 3400.

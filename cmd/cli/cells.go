@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 )
 
 // Partitions counts partitions: "1 partition uncommitted", "3 partitions uncommitted".
@@ -64,4 +65,45 @@ func Seconds(d time.Duration, has bool) render.Cell {
 		return render.None()
 	}
 	return render.Float(d.Round(time.Millisecond).Seconds())
+}
+
+// BasisCell says how an age was found, and UnknownCell why it is unknown.
+func BasisCell(t inspect.LagTime) render.Cell {
+	if !t.Known {
+		return render.None()
+	}
+	return render.Text(string(t.Basis))
+}
+
+// UnknownCell says why an age is unknown; none where it is known.
+func UnknownCell(t inspect.LagTime) render.Cell { return render.Text(string(t.Unknown)) }
+
+// VerdictsCell lists all verdicts that hold, the worst first.
+func VerdictsCell(v inspect.Verdicts) render.Cell {
+	var out []render.Cell
+	for h := range v.All() {
+		out = append(out, render.String(string(h)))
+	}
+	return render.List(out...)
+}
+
+// Short is a duration for eyes.
+func Short(d time.Duration) string {
+	if d == 0 {
+		return "0s"
+	}
+	return offset.FormatDuration(d)
+}
+
+// AgeCell is an age for eyes: 12s is exact, ~12s interpolated, >12s at least that, and ? unknown.
+func AgeCell(t inspect.LagTime) render.Cell {
+	switch {
+	case !t.Known:
+		return render.String("?").Styled(render.Warn)
+	case t.D > 0 && t.Basis == inspect.LagInterpolated:
+		return render.String("~" + Short(t.D))
+	case t.D > 0 && t.Basis == inspect.LagAtLeast:
+		return render.String(">" + Short(t.D))
+	}
+	return render.String(Short(t.D))
 }

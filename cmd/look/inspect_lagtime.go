@@ -10,7 +10,6 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
-	"github.com/koffset/koffset/offset"
 )
 
 // lagColumn is where the columns go in: after LAG of the partition and of the group sheet.
@@ -37,6 +36,7 @@ func (p *inspection) withLagColumns(at int, cols []render.Column, partition bool
 		{Key: "lag_seconds", NoTable: true},
 		{Key: "lag_to_head_seconds", NoTable: true},
 		{Key: "lag_time_basis", NoTable: true},
+		{Key: "lag_time_unknown", NoTable: true},
 	}
 	if partition {
 		more = append(more, render.Column{Header: "NEXT-OFFSET", Key: "next_offset", Right: true, Wide: true}, render.Column{Header: "NEXT-TIME", Key: "next_timestamp", Wide: true},
@@ -56,61 +56,60 @@ func (p *inspection) withLagCells(at int, cells []render.Cell, r inspect.Row) []
 	if ok && t.Next != nil {
 		next, when = render.Int(t.Next.Offset), render.Time(t.Next.Time)
 	}
-	if t.Err != nil {
-		p.errors++
-		if p.lagTimeErr == nil {
-			p.lagTimeErr = t.Err
-		}
-	}
-	more := append(p.lagTimeCells(t, ok), next, when, cli.ErrCell(t.Err))
+	p.ageFailed(t.Err)
+	head, hasHead := t.BehindHead(p.readAt)
+	more := append(p.lagTimeCells(t.BehindNow(p.readAt), head, hasHead, ok), next, when, cli.ErrCell(t.Err))
 	return slices.Insert(cells, at, more...)
 }
 
-func (p *inspection) lagTimeCells(t inspect.TimedLag, ok bool) []render.Cell {
-	cells := []render.Cell{render.None(), render.None(), render.None(), render.None(), render.None()}
-	if !ok || t.Err != nil {
+// lagTimeCells are the age against now and against the newest record: for eyes, in seconds, and how they were found.
+func (p *inspection) lagTimeCells(now inspect.LagTime, head time.Duration, hasHead, ok bool) []render.Cell {
+	cells := []render.Cell{render.None(), render.None(), render.None(), render.None(), render.None(), render.None()}
+	if !ok {
 		return cells
 	}
-	if d, ok := t.BehindNow(p.readAt); ok {
-		cells[0], cells[2], cells[4] = render.String(short(d)), cli.Seconds(d, true), render.String(string(inspect.LagExact))
+	cells[0] = cli.AgeCell(now)
+	cells[2], cells[4], cells[5] = cli.Seconds(now.D, now.Known), cli.BasisCell(now), cli.UnknownCell(now)
+	if now.Known && now.Basis == "" {
+		cells[4] = render.String(string(inspect.LagExact)) // nothing is left: proved by a fetch
 	}
-	if d, ok := t.BehindHead(); ok {
-		cells[1], cells[3] = render.String(short(d)), cli.Seconds(d, true)
+	if cells[1] = render.String("?").Styled(render.Warn); hasHead {
+		cells[1], cells[3] = render.String(cli.Short(head)), cli.Seconds(head, true)
 	}
 	return cells
 }
 
-func short(d time.Duration) string {
-	if d == 0 {
-		return "0s"
-	}
-	return offset.FormatDuration(d)
-}
-
-// groupLagCells are of the group's oldest next record.
+// groupLagCells are of the group's oldest next record, and of the one that is furthest behind its partition's newest.
 func (p *inspection) groupLagCells(at int, cells []render.Cell, group inspect.Description) []render.Cell {
 	if !p.o.lagTime {
 		return cells
 	}
-	var worst inspect.TimedLag
-	found := false
+	var now inspect.AgeSum
+	var head time.Duration
+	found, hasHead := false, true
 	for r := range p.snap.Rows(group) {
 		t, ok := p.times[inspect.GroupPartition{Group: r.Group, Partition: r.Partition}]
 		if !ok {
 			continue
 		}
-		if t.Err != nil {
-			p.errors++
-			if p.lagTimeErr == nil {
-				p.lagTimeErr = t.Err
-			}
-			continue
-		}
-		if !found || t.Next != nil && (worst.Next == nil || t.Next.Time.Before(worst.Next.Time)) {
-			worst, found = t, true
-		}
+		found = true
+		p.ageFailed(t.Err)
+		now.Add(t.BehindNow(p.readAt))
+		d, ok := t.BehindHead(p.readAt)
+		head, hasHead = max(head, d), hasHead && ok
 	}
-	return slices.Insert(cells, at, p.lagTimeCells(worst, found)...)
+	return slices.Insert(cells, at, p.lagTimeCells(now.Oldest(), head, hasHead, found)...)
+}
+
+// ageFailed counts an age that could not be read as an error of the answer.
+func (p *inspection) ageFailed(err error) {
+	if err == nil {
+		return
+	}
+	p.errors++
+	if p.lagTimeErr == nil {
+		p.lagTimeErr = err
+	}
 }
 
 // lagTimeNote says what the times cost in rights.

@@ -24,11 +24,14 @@ type checkOptions struct {
 	maxLag          string
 	maxPartitionLag string
 	maxLagTime      string
+	maxUncommitted  string
 	noStall         bool
 	forText         string
+	unknown         string
+	expect          []string
 
 	format   render.Format
-	limits   inspect.CheckLimits
+	limits   inspect.Limits
 	duration time.Duration
 }
 
@@ -41,21 +44,29 @@ func NewCheck(a *cli.App) *cobra.Command {
 		Long: `Looks at the groups and exits with 0 when everything holds and with 8 when not, a line a reason on stdout. For scripts and
 probes.
 
-What always must hold: no commit is past the log end, below the log start or negative, and no committed topic is gone.
+What always must hold: no commit is past the log end, below the log start or negative, no committed topic is gone, and no commit
+is missing on a partition with records that a member holds, or whose topic the group commits to (--max-uncommitted allows some).
 --max-lag bounds a group's lag, --max-partition-lag that of any partition, --max-lag-time the age of the oldest record that is not
 committed (exact: the record is fetched, which needs READ on the topic). --no-stall: no partition with records waiting stands
 still for the whole of --for, or has no reader at all. --expire-within: with it, retention must not reach a commit that soon.
 
 With --for the groups are looked at until that long has passed, and a threshold fails only when it was exceeded at every look; the
 command ends as soon as everything has held. --no-stall without --for takes 30s: give it longer than the group takes between
-commits. Partitions without a commit have no lag.` + cli.ExitStatus(
-			"  4  nothing failed, but a group could not be read, or one of the named groups does not exist",
+commits.
+
+What could not be read is neither 0 nor ok: a partition without a leader, a group or topic that may not be described, a record
+whose age is unknown. Then the exit status is 4, or 8 with --unknown fail; --unknown pass ignores it.
+
+Not covered: topics that the user may not describe, which the broker leaves out without an error (--expect-topics names those that
+must be seen); what a reader has read and not committed; whether the reader of a group without members runs (Flink, Spark, assign());
+records that a sink took and lost.` + cli.ExitStatus(
+			"  4  nothing failed, but something could not be read, or one of the named groups does not exist",
 			"  5  none of the named groups exists",
 			"  8  a check did not hold"),
 		Example: `  koffset check billing --max-lag 10000
   koffset check billing --max-lag-time 5m --no-stall --for 60s
   koffset check --group-match 'prod-.*' --max-lag-time 15m -o json
-  koffset check billing --expire-within 12h`,
+  koffset check billing --expire-within 12h --unknown fail`,
 		ValidArgsFunction: a.Completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.parse(cmd, args); err != nil {
@@ -69,9 +80,13 @@ commits. Partitions without a commit have no lag.` + cli.ExitStatus(
 	f := c.Flags()
 	f.StringVar(&o.maxLag, "max-lag", "", "the most `RECORDS` that a group may be behind")
 	f.StringVar(&o.maxPartitionLag, "max-partition-lag", "", "the most `RECORDS` that any partition may be behind")
-	f.StringVar(&o.maxLagTime, "max-lag-time", "", "the most that the oldest uncommitted record may be old, a `DURATION`")
+	f.StringVar(&o.maxLagTime, "max-lag-time", "", "maximum age of the oldest uncommitted record, a `DURATION`")
+	f.StringVar(&o.maxUncommitted, "max-uncommitted", "0", "on how many `PARTITIONS` with records a group may lack a commit that should be there; all is any number")
 	f.BoolVar(&o.noStall, "no-stall", false, "no partition with records waiting may stand still for the whole of --for")
 	f.StringVar(&o.forText, "for", "", "look for this `DURATION`; what was exceeded at every look fails")
+	f.StringVar(&o.unknown, "unknown", "", "what could not be read: `WORD` fail (exit status 8) or pass (ignore it); without it, exit status 4")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not counts as unknown")
+	_ = c.RegisterFlagCompletionFunc("unknown", cobra.FixedCompletions([]string{"fail", "pass"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -83,22 +98,26 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	for _, n := range []struct {
 		flag, text string
 		to         **int64
-	}{{"max-lag", o.maxLag, &o.limits.Lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.PartitionLag}} {
-		if n.text == "" {
+	}{{"max-lag", o.maxLag, &o.limits.Lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.PartitionLag}, {"max-uncommitted", o.maxUncommitted, &o.limits.Uncommitted}} {
+		if n.text == "" || n.flag == "max-uncommitted" && n.text == "all" {
 			continue
 		}
 		v, err := strconv.ParseInt(n.text, 10, 64)
 		if err != nil || v < 0 {
-			return cli.Usagef("", "--%s %q is not a number of records", n.flag, n.text)
+			return cli.Usagef("", "--%s %q is not a number", n.flag, n.text)
 		}
 		*n.to = &v
 	}
+	if o.unknown != "" && o.unknown != "fail" && o.unknown != "pass" {
+		return cli.Usagef("use --unknown fail or --unknown pass", "--unknown %q is not one of its values", o.unknown)
+	}
+	o.limits.FailUnknown, o.limits.Visible = o.unknown == "fail", o.expect
 	if o.maxLagTime != "" {
 		d, err := parseDuration("max-lag-time", o.maxLagTime)
 		if err != nil {
 			return err
 		}
-		o.limits.LagTime = &d
+		o.limits.Age = &d
 	}
 	if o.forText == "" && o.noStall {
 		o.forText = "30s"
@@ -125,7 +144,7 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	if o.duration > 0 && o.every > o.duration {
 		return cli.Usagef("", "--interval %s is longer than --for %s", o.every, o.duration)
 	}
-	o.limits.Stall, o.limits.Expire = o.noStall, expire
+	o.limits.Progress, o.limits.Expiry = o.noStall, expire
 	// Here the operator says how long is too long; how long the group usually takes is not known yet.
 	o.rules.MinStall, o.rules.StallGaps, o.rules.Interval = o.duration, 0, min(o.every, o.duration/2)
 	if o.duration == 0 {
@@ -141,7 +160,7 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	}
 	defer s.Close()
 	r := &inspect.Checker{Limits: o.limits, Sampler: o.sampler(s)}
-	for n := 1; ; n++ {
+	for {
 		pctx, cancel := s.Phase(ctx, "read the groups")
 		err := r.Look(pctx)
 		if err = cli.Cause(pctx, err); err != nil {
@@ -149,10 +168,7 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 			return err
 		}
 		cancel()
-		if n == 1 && o.limits.Expire {
-			continue // the first look learns how old the records at the commits are
-		}
-		if o.duration == 0 || !r.Open() || r.At.Sub(r.First) >= o.duration {
+		if o.duration == 0 || r.Settled() || r.At.Sub(r.First) >= o.duration {
 			break
 		}
 		if err := cli.Wait(ctx, min(o.every, o.duration-r.At.Sub(r.First))); err != nil {
@@ -163,76 +179,112 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 }
 
 func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
-	st := o.app.Streams
-	known := slices.DeleteFunc(slices.Clone(r.Groups), func(g inspect.CheckedGroup) bool { return g.Missing })
-	if len(known) == 0 {
+	if !slices.ContainsFunc(r.Groups, func(g inspect.CheckedGroup) bool { return !g.Missing }) {
 		if len(o.names) == 0 {
 			return cli.Faultf(cli.ExitNotFound, "", "no group matches")
 		}
 		return cli.Faultf(cli.ExitNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
 	}
-	reasons := r.Findings()
-	incomplete := len(r.Missing) > 0
-	for _, g := range r.Groups {
-		incomplete = incomplete || g.Missing || g.Err != nil
-	}
-	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", render.Bool(len(reasons) == 0)),
+	st, found, blind := o.app.Streams, r.Violations(), r.Blind()
+	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", o.verdict(len(found) > 0, len(blind) > 0)),
 		render.F("looks", render.Int(int64(r.Looks))), render.F("for_seconds", cli.Seconds(r.At.Sub(r.First), true))))
 	if o.format.IsJSON() {
 		o.groupSheet(w, r)
+		unknownSheet(w, blind)
 	}
-	if len(reasons) > 0 || !o.format.IsTable() {
-		reasonSheet(w, reasons)
+	if len(found) > 0 || !o.format.IsTable() {
+		reasonSheet(w, found)
 	}
-	if err := w.Close(render.End{Incomplete: incomplete}); err != nil {
+	if err := w.Close(render.End{Incomplete: len(blind) > 0}); err != nil {
 		return err
 	}
-	for _, e := range r.Missing {
-		st.Warn("%v: its groups are missing here", e)
-	}
-	for _, g := range r.Groups {
-		switch {
-		case g.Missing:
-			st.Warn("group %q does not exist", g.Name)
-		case g.Err != nil:
-			st.Warn("group %q could not be read: %v", g.Name, g.Err)
-		case o.format.IsTable():
-			st.Note("%s", checkedLine(g))
-		}
-	}
+	o.notes(r)
 	switch {
-	case len(reasons) > 0:
-		return cli.Faultf(cli.ExitCheck, "", "%s", text.Plural(len(reasons), "check")+" did not hold")
-	case incomplete:
+	case len(found) > 0:
+		return cli.Faultf(cli.ExitCheck, "", "%s", text.Plural(len(found), "check")+" did not hold")
+	case len(blind) > 0 && o.unknown != "pass":
 		return cli.Quietly(cli.ExitPartial)
 	}
 	return nil
 }
 
-func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
-	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: []render.Column{
-		{Key: "group"}, {Key: "type"}, {Key: "state"}, {Key: "member_count"}, {Key: "partition_count"}, {Key: "uncommitted_count"},
-		{Key: "lag"}, {Key: "lag_seconds"}, {Key: "lag_time_basis"}, {Key: "verdict"}, {Key: "ok"}, {Key: "error"},
-	}})
-	for _, g := range r.Groups {
-		err := cli.ErrCell(g.Err)
-		if g.Missing {
-			err = render.String("no such group")
+// verdict is true where everything is known to hold, false where something does not, and null where nothing is known to fail but
+// something could not be seen.
+func (o *checkOptions) verdict(fails, blind bool) render.Cell {
+	if !fails && blind && o.unknown != "pass" {
+		return render.None()
+	}
+	return render.Bool(!fails)
+}
+
+// mostNotes bounds the warnings about what could not be seen: with a broker away it may be ten thousand partitions.
+const mostNotes = 10
+
+// notes says on stderr what could not be seen, and a line a group.
+func (o *checkOptions) notes(r *inspect.Checker) {
+	st, blind := o.app.Streams, r.Blind()
+	for _, b := range blind[:min(len(blind), mostNotes)] {
+		switch {
+		case b.Group != "" && b.Topic != "":
+			st.Warn("group %s, %s: %s", b.Group, b.Partition, b.Why)
+		case b.Group != "":
+			st.Warn("group %s: %s", b.Group, b.Why)
+		default:
+			st.Warn("%s", b.Why)
 		}
-		lag, basis := render.None(), render.None()
-		if g.Health.Partitions > g.Health.Uncommitted+g.Health.Unread {
-			lag = render.Int(g.Health.Lag)
+	}
+	if rest := len(blind) - mostNotes; rest > 0 {
+		st.Warn("%s more could not be seen: -o json lists all", text.Count(int64(rest)))
+	}
+	if !o.format.IsTable() {
+		return
+	}
+	for i := range r.Groups {
+		if g := &r.Groups[i]; !g.Missing && g.Err == nil {
+			st.Note("%s", checkSummary(g))
 		}
-		if g.LagTime.Known {
-			basis = render.Text(string(g.LagTime.Basis))
-		}
-		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), render.Int(int64(g.Members)), render.Int(int64(g.Health.Partitions)),
-			render.Int(int64(g.Health.Uncommitted)), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), basis, render.String(string(g.Health.Health)),
-			render.Bool(!g.Missing && g.Err == nil && !r.Fails(g.Name)), err)
 	}
 }
 
-func reasonSheet(w *render.Writer, reasons []inspect.Finding) {
+func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
+	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: []render.Column{
+		{Key: "group"}, {Key: "type"}, {Key: "state"}, {Key: "member_count"}, {Key: "partition_count"}, {Key: "uncommitted_count"},
+		{Key: "lag"}, {Key: "lag_seconds"}, {Key: "lag_time_basis"}, {Key: "lag_time_unknown"}, {Key: "verdict"}, {Key: "verdicts"}, {Key: "ok"}, {Key: "error"},
+	}})
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		h := &g.Health
+		lag := render.None()
+		if h.HasLag() {
+			lag = render.Int(h.Lag)
+		}
+		err := cli.ErrCell(g.Err)
+		why, unseen := r.Unseen(g.Name)
+		if g.Err == nil && unseen {
+			err = render.String(why)
+		}
+		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), render.Int(int64(len(g.Members))), render.Int(int64(h.Partitions)),
+			render.Int(int64(h.Uncommitted)), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), cli.BasisCell(g.LagTime), cli.UnknownCell(g.LagTime),
+			render.String(string(h.Health)), cli.VerdictsCell(h.Verdicts), o.verdict(r.Fails(g.Name), unseen), err)
+	}
+}
+
+func unknownSheet(w *render.Writer, blind []inspect.Blind) {
+	w.Begin(render.Sheet{Name: "unknown", Row: "unknown", Columns: []render.Column{{Key: "group"}, {Key: "topic"}, {Key: "partition"}, {Key: "reason"}}})
+	for _, b := range blind {
+		topic, partition := partitionCells(b.GroupPartition)
+		w.Row(render.Text(b.Group), topic, partition, render.String(b.Why))
+	}
+}
+
+func partitionCells(p inspect.GroupPartition) (topic, partition render.Cell) {
+	if p.Topic == "" {
+		return render.None(), render.None()
+	}
+	return render.String(p.Topic), render.Int32(p.Partition.Partition)
+}
+
+func reasonSheet(w *render.Writer, reasons []inspect.Violation) {
 	w.Begin(render.Sheet{Name: "reasons", Row: "reason", Columns: []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic", HideEmpty: true},
@@ -243,29 +295,33 @@ func reasonSheet(w *render.Writer, reasons []inspect.Finding) {
 		{Key: "limit", NoTable: true},
 	}})
 	for _, x := range reasons {
-		topic, partition := render.None(), render.None()
-		if x.Partition.Topic != "" {
-			topic, partition = render.String(x.Partition.Topic), render.Int32(x.Partition.Partition)
-		}
-		w.Row(render.String(x.Group), topic, partition, render.String(string(x.Check)), render.String(x.Text).Styled(render.Bad), quantityCell(x.Value), quantityCell(x.Limit))
+		topic, partition := partitionCells(x.GroupPartition)
+		w.Row(render.Text(x.Group), topic, partition, render.String(string(x.Rule)), render.String(x.Why).Styled(render.Bad), measureCell(x.Value), measureCell(x.Limit))
 	}
 }
 
-func quantityCell(q inspect.Quantity) render.Cell {
+func measureCell(m inspect.Measure) render.Cell {
 	switch {
-	case q.Records != nil:
-		return render.Int(*q.Records)
-	case q.Time != nil:
-		return cli.Seconds(*q.Time, true)
+	case m.Count != nil:
+		return render.Int(*m.Count)
+	case m.Time != nil:
+		return cli.Seconds(*m.Time, true)
 	}
-	return render.Text(string(q.Status))
+	return render.Text(m.Word)
 }
 
-// checkedLine sums up one group.
-func checkedLine(g inspect.CheckedGroup) string {
-	line := fmt.Sprintf("group %s: %s, lag %s", g.Name, g.Health.Health, text.Count(g.Health.Lag))
-	if g.LagTime.Known && g.LagTime.D > 0 {
-		line += ", oldest waiting record " + offset.FormatDuration(g.LagTime.D) + " old"
+func checkSummary(g *inspect.CheckedGroup) string {
+	line := fmt.Sprintf("group %s: %s", g.Name, g.Health.Health)
+	if g.Health.HasLag() {
+		line += ", lag " + text.Count(g.Health.Lag)
+	}
+	switch t := g.LagTime; {
+	case t.Known && t.D > 0 && t.Basis == inspect.LagAtLeast:
+		line += ", oldest waiting record at least " + offset.FormatDuration(t.D) + " old"
+	case t.Known && t.D > 0:
+		line += ", oldest waiting record " + offset.FormatDuration(t.D) + " old"
+	case !t.Known && g.Health.Lag > 0:
+		line += ", age of the oldest waiting record unknown"
 	}
 	if g.Health.Uncommitted > 0 {
 		line += ", " + cli.Partitions(g.Health.Uncommitted, "uncommitted", "uncommitted")

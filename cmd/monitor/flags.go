@@ -19,7 +19,8 @@ type monitorFlags struct {
 	isolation string
 	interval  string
 
-	stallAfter, expireWithin, idleAfter string
+	stallAfter, expireWithin, idleAfter, behindAfter string
+	behindLag                                        int64
 
 	// What parse made of them.
 	names   []string
@@ -43,6 +44,8 @@ func (m *monitorFlags) add(c *cobra.Command, interval string) {
 func (m *monitorFlags) addSlow(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&m.stallAfter, "stall-after", "60s", "stalled: a commit stands still for at least this `DURATION`, two intervals and three times the usual gap between commits")
+	f.StringVar(&m.behindAfter, "behind-after", "24h", "behind: the next record is older than this `DURATION`; 0s is no threshold")
+	f.Int64Var(&m.behindLag, "behind-lag", 0, "behind: the lag is at least `RECORDS`; 0 is no threshold")
 	f.StringVar(&m.idleAfter, "idle-after", "24h", "idle-long: no commit for this `DURATION` and no members")
 }
 
@@ -61,7 +64,7 @@ func (m *monitorFlags) parse(c *cobra.Command, args []string) error {
 	for _, d := range []struct {
 		flag, text string
 		to         *time.Duration
-	}{{"interval", m.interval, &m.every}, {"stall-after", m.stallAfter, &m.rules.MinStall}, {"expire-within", m.expireWithin, &m.rules.ExpireWithin}, {"idle-after", m.idleAfter, &m.rules.IdleAfter}} {
+	}{{"interval", m.interval, &m.every}, {"stall-after", m.stallAfter, &m.rules.MinStall}, {"expire-within", m.expireWithin, &m.rules.ExpireWithin}, {"idle-after", m.idleAfter, &m.rules.IdleAfter}, {"behind-after", m.behindAfter, &m.rules.BehindAfter}} {
 		if d.text == "" {
 			continue
 		}
@@ -72,7 +75,7 @@ func (m *monitorFlags) parse(c *cobra.Command, args []string) error {
 	if m.every < 100*time.Millisecond {
 		return cli.Usagef("", "--interval %s is shorter than 100ms", m.interval)
 	}
-	m.rules.Interval = m.every
+	m.rules.Interval, m.rules.BehindLag = m.every, m.behindLag
 	return nil
 }
 

@@ -38,14 +38,16 @@ gone, how old the next record is, and a verdict. On a terminal this is a live vi
 and with --plain, it is one line an interval; with -o jsonl one object an interval, with the partitions of the groups that were
 named.
 
-Verdicts: ok, catching-up, falling-behind; stalled (the commit stands still while records arrive), stopped (records wait and
-nobody commits), rewound, two-committers (the commit goes back and forth), about-to-expire (retention reaches the commit soon),
-idle-long (no commit for long and no members: Kafka will drop the offsets), no-commit, below-log-start, past-log-end,
-invalid-commit, unknown (it could not be read). A reader is stalled after the longest of --stall-after, two intervals and three
-times the gap it usually leaves between commits. A lag that is only transaction markers is no stall: what looks like one is
-fetched from once, which needs READ on the topic.
+Verdicts, the worst first: unknown (it could not be read), invalid-commit, past-log-end, below-log-start; stalled (a member holds the
+partition and commits nothing though records wait), never-committed (records and no commit, where a member holds it or the group
+commits to the topic), about-to-expire (retention reaches the commit soon), stopped (records wait, no member), no-members-never-live
+(the commit stands still and the group has no members to be seen: Flink, Spark, assign()), two-committers, rewound, falling-behind,
+behind (--behind-after, --behind-lag), idle-long (no commit for long and no members: Kafka will drop the offsets), catching-up, idle,
+no-commit, ok. A reader is stalled after the longest of --stall-after, two intervals and three times the gap it usually leaves between
+commits. A lag that is only transaction markers is no stall: what looks like one is fetched from once, which needs READ on the topic.
 
-The lag in time is interpolated from the looks (~12s), at least what was seen (>12s), or exact for a commit that stands still.` + cli.ExitStatus(
+The lag in time is interpolated from the looks (~12s), at least what was seen (>12s), exact for a commit that stands still, or
+unknown (?). A lag with a + leaves out partitions that could not be counted.` + cli.ExitStatus(
 			"  4  the last look was partly known",
 			"  5  none of the named groups exists"),
 		Example: `  koffset watch
@@ -215,7 +217,7 @@ func watchCells(f *watch.Frame, partitions bool) []render.Cell {
 func watchGroup(g *watch.Group, partitions bool) render.Cell {
 	h := &g.Health
 	lag, verdict := render.None(), h.Health
-	if h.Partitions > h.Uncommitted+h.Unread {
+	if h.HasLag() {
 		lag = render.Int(h.Lag)
 	}
 	err := cli.ErrCell(g.Err)
@@ -226,7 +228,7 @@ func watchGroup(g *watch.Group, partitions bool) render.Cell {
 	fields := []render.Field{
 		render.F("group", render.String(g.Name)), render.F("type", render.Text(g.Type)), render.F("state", render.Text(g.State)),
 		render.F("member_count", render.Int(int64(g.Members))), render.F("partition_count", render.Int(int64(h.Partitions))),
-		render.F("verdict", render.String(string(verdict))), render.F("why", render.Text(h.Why())), render.F("lag", lag),
+		render.F("verdict", render.String(string(verdict))), render.F("verdicts", cli.VerdictsCell(h.Verdicts)), render.F("why", render.Text(h.Why())), render.F("lag", lag),
 	}
 	fields = append(fields, rateFields(h.In, h.Out, h.HasRates, eta, hasETA, h.LagTime)...)
 	fields = append(fields, render.F("expires_seconds", cli.Seconds(h.Expires, h.HasExpires)), render.F("error", err))
@@ -255,22 +257,19 @@ func watchPart(p *watch.Part) render.Cell {
 	fields := []render.Field{
 		render.F("topic", render.String(p.Topic)), render.F("partition", render.Int32(p.Partition.Partition)),
 		render.F("committed_offset", committed), render.F("log_start_offset", start), render.F("log_end_offset", end),
-		render.F("lag", lag), render.F("status", render.String(string(p.Status))), render.F("verdict", render.String(string(d.Health))), render.F("why", render.Text(d.Why())),
+		render.F("lag", lag), render.F("status", render.String(string(p.Status))), render.F("verdict", render.String(string(d.Health))), render.F("verdicts", cli.VerdictsCell(d.Verdicts)), render.F("why", render.Text(d.Why())),
 	}
 	fields = append(fields, rateFields(d.In, d.Out, d.HasRates, d.ETA, d.HasETA, d.LagTime)...)
 	return render.Object(append(fields, render.F("expires_seconds", cli.Seconds(d.Expires, d.HasExpires)), render.F("client", render.Text(p.Client)))...)
 }
 
 func rateFields(in, out float64, has bool, eta time.Duration, hasETA bool, t inspect.LagTime) []render.Field {
-	i, o, basis := render.None(), render.None(), render.None()
+	i, o := render.None(), render.None()
 	if has {
 		i, o = render.Float(in), render.Float(out)
 	}
-	if t.Known {
-		basis = render.Text(string(t.Basis))
-	}
 	return []render.Field{
 		render.F("in_per_second", i), render.F("out_per_second", o), render.F("eta_seconds", cli.Seconds(eta, hasETA)),
-		render.F("lag_seconds", cli.Seconds(t.D, t.Known)), render.F("lag_time_basis", basis),
+		render.F("lag_seconds", cli.Seconds(t.D, t.Known)), render.F("lag_time_basis", cli.BasisCell(t)), render.F("lag_time_unknown", cli.UnknownCell(t)),
 	}
 }

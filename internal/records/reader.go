@@ -59,11 +59,7 @@ type Record struct {
 
 // Place is the record as a place in the log, with its own time; the time is zero where the record has none.
 func (r Record) Place() offset.Record {
-	out := offset.Record{Offset: r.Offset, LeaderEpoch: offset.EpochOf(r.LeaderEpoch)}
-	if r.Timestamp.UnixMilli() >= 0 {
-		out.Time = r.Timestamp.UTC()
-	}
-	return out
+	return offset.Record{Offset: r.Offset, Time: offset.TimeOf(r.Timestamp), LeaderEpoch: offset.EpochOf(r.LeaderEpoch)}
 }
 
 // Answer is what is known of the first record of a span.

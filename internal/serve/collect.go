@@ -39,7 +39,7 @@ type rowData struct {
 	end       int64 // the high watermark
 	lag       int64
 	lagTime   inspect.LagTime
-	health    inspect.Health
+	verdicts  inspect.Verdicts
 	hasCommit bool
 	hasEnd    bool
 	hasLag    bool
@@ -71,7 +71,7 @@ func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Dia
 		last.prefix = labelPrefix(last.group, last.topic)
 	}
 	t := &c.topics[len(c.topics)-1]
-	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, health: dg.Health}
+	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, verdicts: dg.Verdicts}
 	switch {
 	case r.Committed != nil:
 		row.committed, row.hasCommit, t.committed = r.Committed.Offset, true, true

@@ -82,7 +82,7 @@ func (c *collection) writeKafkaExporter(w *writer) {
 
 func exporterOffset(r *rowData) (float64, bool) {
 	if !r.hasCommit {
-		return -1, r.health != inspect.HealthUnknown
+		return -1, !r.verdicts.Has(inspect.HealthUnknown)
 	}
 	return float64(r.committed), true
 }
@@ -92,7 +92,7 @@ func exporterLag(r *rowData) (float64, bool) {
 	case !r.hasEnd:
 		return 0, false
 	case !r.hasCommit:
-		return -1, r.health != inspect.HealthUnknown
+		return -1, !r.verdicts.Has(inspect.HealthUnknown)
 	}
 	return float64(r.end - r.committed), true
 }

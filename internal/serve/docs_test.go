@@ -24,7 +24,7 @@ func readDoc(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// docs/metrics.md lists every family with its labels, and no other; and every verdict.
+// docs/metrics.md lists every family with its labels, and no other; and docs/monitor.md every verdict.
 func TestMetricsAreDocumented(t *testing.T) {
 	doc := readDoc(t, "metrics.md")
 	documented := map[string]string{}
@@ -48,9 +48,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(documented)) {
 		t.Errorf("%s is documented and does not exist", name)
 	}
-	for _, h := range inspect.Healths() {
-		if !strings.Contains(doc, "| `"+string(h)+"` |") {
-			t.Errorf("the verdict %s is not documented", h)
+	// One table tells what each verdict means, in the words of the program.
+	table := readDoc(t, "monitor.md")
+	for _, a := range inspect.Advices() {
+		if row := "| `" + string(a.Health) + "` | " + a.Cause + " | " + a.Evidence + " | " + a.Next; !strings.Contains(table, row) {
+			t.Errorf("monitor.md has no row %q", row)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (c *collection) writeGroups(w *writer) {
 		}
 	})
 	each("koffset_group_lag", func(g *groupData, add func(float64, ...pair)) {
-		if h := &g.health; h.Partitions > h.Uncommitted+h.Unread {
+		if h := &g.health; h.HasLag() {
 			add(float64(h.Lag), g.label)
 		}
 	})
@@ -59,6 +59,16 @@ func (c *collection) writeGroups(w *writer) {
 	each("koffset_group_lag_seconds_is_minimum", func(g *groupData, add func(float64, ...pair)) {
 		if t := g.health.LagTime; t.Known && t.Basis == inspect.LagAtLeast {
 			add(1, g.label)
+		}
+	})
+	each("koffset_group_lag_seconds_unknown_partitions", func(g *groupData, add func(float64, ...pair)) {
+		if g.health.Partitions > 0 {
+			add(float64(g.health.Unaged), g.label)
+		}
+	})
+	each("koffset_group_stuck_partitions", func(g *groupData, add func(float64, ...pair)) {
+		if g.health.Partitions > g.health.Unread {
+			add(float64(g.health.Stuck), g.label)
 		}
 	})
 	verdicts := map[inspect.Health]pair{}
@@ -116,8 +126,12 @@ func (c *collection) writePartitionTimes(w *writer) {
 		for i := range c.topics {
 			t := &c.topics[i]
 			for j := t.from; j < t.to; j++ {
-				if r := &c.rows[j]; r.health != inspect.HealthOK {
-					line(t.prefix, r.partition, ends[r.health], 1)
+				r := &c.rows[j]
+				if r.verdicts.Has(inspect.HealthOK) {
+					continue
+				}
+				for h := range r.verdicts.All() {
+					line(t.prefix, r.partition, ends[h], 1)
 				}
 			}
 		}

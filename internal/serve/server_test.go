@@ -153,13 +153,13 @@ func TestMetrics(t *testing.T) {
 		"koffset_group_partition_committed_offset" + app(0): 6, "koffset_group_partition_committed_offset" + app(1): 7,
 		"koffset_group_partition_lag" + app(0): 4, "koffset_group_partition_lag" + app(1): 3,
 		"koffset_group_lag{group=m-app}": 7, "koffset_group_topic_lag{group=m-app,topic=" + o.Topic + "}": 7,
-		"koffset_group_partition_verdict{group=m-app,partition=2,topic=" + o.Topic + ",verdict=no-commit}": 1,
-		"koffset_group_partitions{group=m-app,verdict=no-commit}":                                          1,
-		"koffset_topic_partition_log_start_offset{partition=0,topic=" + o.Topic + "}":                      4,
-		"koffset_topic_partition_log_end_offset{partition=0,topic=" + o.Topic + "}":                        10,
-		"koffset_group_verdict{group=past,verdict=past-log-end}":                                           1,
-		"koffset_group_verdict{group=below,verdict=below-log-start}":                                       1,
-		"koffset_group_lag{group=below}":                                                                   6, "koffset_group_members{group=m-live}": 1, "koffset_group_members{group=m-app}": 0,
+		"koffset_group_partition_verdict{group=m-app,partition=2,topic=" + o.Topic + ",verdict=never-committed}": 1,
+		"koffset_group_partitions{group=m-app,verdict=never-committed}":                                          1,
+		"koffset_topic_partition_log_start_offset{partition=0,topic=" + o.Topic + "}":                            4,
+		"koffset_topic_partition_log_end_offset{partition=0,topic=" + o.Topic + "}":                              10,
+		"koffset_group_verdict{group=past,verdict=past-log-end}":                                                 1,
+		"koffset_group_verdict{group=below,verdict=below-log-start}":                                             1,
+		"koffset_group_lag{group=below}":                                                                         6, "koffset_group_members{group=m-live}": 1, "koffset_group_members{group=m-app}": 0,
 	})
 	// No commit is no series, never -1; a commit past the end has no lag.
 	lacks(t, got, "koffset_group_partition_committed_offset"+app(2), "koffset_group_partition_lag"+app(2),
@@ -171,8 +171,10 @@ func TestMetrics(t *testing.T) {
 	// A probe at the first look found the record of partition 0: offset 6, written 600 ms after the first.
 	r.refresh(t)
 	got = r.scrape(t, "gzip")
-	wants(t, got, map[string]float64{"koffset_group_partition_lag_seconds" + app(0): 82.4, "koffset_group_lag_seconds{group=m-app}": 82.4})
-	lacks(t, got, "koffset_group_lag_seconds_is_minimum{group=m-app}")
+	wants(t, got, map[string]float64{"koffset_group_partition_lag_seconds" + app(0): 82.4, "koffset_group_lag_seconds{group=m-app}": 82.4,
+		// Where the reader of partition 2 will start is unknown, and so is what would be the oldest record.
+		"koffset_group_lag_seconds_is_minimum{group=m-app}": 1, "koffset_group_lag_seconds_unknown_partitions{group=m-app}": 1,
+		"koffset_group_stuck_partitions{group=m-app}": 0})
 }
 
 func TestMetricsPerPartitionOff(t *testing.T) {

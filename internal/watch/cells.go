@@ -20,7 +20,7 @@ func nameCell(r row) string {
 
 func committedCell(r row) string {
 	switch {
-	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+	case r.part == nil && r.group.Health.HasLag():
 		return strconv.FormatInt(r.group.Committed, 10)
 	case r.part != nil && r.part.HasCommit:
 		return strconv.FormatInt(r.part.Committed, 10)
@@ -30,7 +30,7 @@ func committedCell(r row) string {
 
 func endCell(r row) string {
 	switch {
-	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
+	case r.part == nil && r.group.Health.HasLag():
 		return strconv.FormatInt(r.group.End, 10)
 	case r.part != nil && r.part.HasBounds:
 		return strconv.FormatInt(r.part.End, 10)
@@ -39,11 +39,31 @@ func endCell(r row) string {
 }
 
 func lagCell(r row) string {
+	if r.part == nil {
+		return FormatLag(&r.group.Health)
+	}
+	switch d := &r.part.Diagnosis; {
+	case d.HasLag:
+		return strconv.FormatInt(d.Lag, 10)
+	case d.Verdicts.Has(inspect.HealthNeverCommitted):
+		return "?"
+	}
+	return "-"
+}
+
+// FormatLag is a group's lag: a number, a number and + where some partitions could not be counted, ? where none could.
+func FormatLag(h *inspect.GroupHealth) string {
+	return formatLag(strconv.FormatInt(h.Lag, 10), h.HasLag(), h.LagIncomplete())
+}
+
+func formatLag(number string, has, incomplete bool) string {
 	switch {
-	case r.part == nil && r.group.Health.Partitions > r.group.Health.Uncommitted+r.group.Health.Unread:
-		return strconv.FormatInt(r.group.Health.Lag, 10)
-	case r.part != nil && r.part.Diagnosis.HasLag:
-		return strconv.FormatInt(r.part.Diagnosis.Lag, 10)
+	case has && incomplete:
+		return number + "+"
+	case has:
+		return number
+	case incomplete:
+		return "?"
 	}
 	return "-"
 }
@@ -85,9 +105,11 @@ func behindCell(r row) string {
 	return FormatLagTime(t)
 }
 
-// FormatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact.
+// FormatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact, ? unknown.
 func FormatLagTime(t inspect.LagTime) string {
 	switch {
+	case !t.Known && t.Unknown != "":
+		return "?"
 	case !t.Known:
 		return "-"
 	case t.D == 0:

@@ -124,7 +124,7 @@ func (c *Collector) remember(f *Frame) {
 	for i := range f.Groups {
 		g := &f.Groups[i]
 		now := float64(g.Health.Lag)
-		if g.Err != nil || g.Health.Partitions == g.Health.Uncommitted+g.Health.Unread {
+		if g.Err != nil || !g.Health.HasLag() {
 			now = math.NaN()
 		}
 		old := c.lags[g.Name]

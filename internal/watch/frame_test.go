@@ -26,7 +26,7 @@ func TestCollector(t *testing.T) {
 	if g.Name != "w-app" || g.Committed != 13 || g.End != 20 || g.Health.Lag != 7 || g.Health.Uncommitted != 1 || len(g.Parts) != 3 || g.Members != 0 {
 		t.Errorf("group %+v", g)
 	}
-	if p := g.Parts[2]; p.HasCommit || !p.HasBounds || p.End != 10 || p.Diagnosis.Health != inspect.HealthNoCommit || !math.IsNaN(p.Lags[0]) {
+	if p := g.Parts[2]; p.HasCommit || !p.HasBounds || p.End != 10 || p.Diagnosis.Health != inspect.HealthNeverCommitted || !math.IsNaN(p.Lags[0]) {
 		t.Errorf("the uncommitted partition: %+v", p)
 	}
 

@@ -20,17 +20,17 @@ func Line(f *Frame) string {
 		return b.String()
 	}
 	var all inspect.GroupHealth
+	var ages inspect.AgeSum
 	worst := -1
 	var in, out float64
-	rates, unknown := false, false
+	rates, has, incomplete := false, false, false
 	for i := range f.Groups {
 		g := &f.Groups[i]
 		all.Lag += g.Health.Lag
 		all.Partitions += g.Health.Partitions
-		if t := g.Health.LagTime; t.Known && (!all.LagTime.Known || t.D > all.LagTime.D) {
-			all.LagTime = t
-		} else if !t.Known && g.Health.Lag > 0 {
-			unknown = true // the oldest record may be this group's: the age of the others would be too small
+		has, incomplete = has || g.Health.HasLag(), incomplete || g.Health.LagIncomplete()
+		if g.Health.Partitions > 0 {
+			ages.Add(g.Health.LagTime)
 		}
 		if g.Health.HasRates {
 			in, out, rates = in+g.Health.In, out+g.Health.Out, true
@@ -48,11 +48,11 @@ func Line(f *Frame) string {
 	if worst >= 0 {
 		verdict = health(row{group: &f.Groups[worst]})
 	}
-	fmt.Fprintf(&b, "  %s  lag %s", verdict, text.Count(all.Lag))
+	fmt.Fprintf(&b, "  %s  lag %s", verdict, formatLag(text.Count(all.Lag), has, incomplete))
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
-	if behind := FormatLagTime(all.LagTime); behind != "-" && !unknown {
+	if behind := FormatLagTime(ages.Oldest()); behind != "-" {
 		fmt.Fprintf(&b, "  behind %s", behind)
 	}
 	if f.Missing > 0 {

@@ -164,7 +164,7 @@ type sortKey struct {
 func groupKey(g *Group) sortKey {
 	h := &g.Health
 	eta, ok := h.ETA()
-	return sortKey{health: h.Health, name: g.Name, lag: float64(h.Lag), hasLag: h.Partitions > h.Uncommitted+h.Unread, behind: float64(h.LagTime.D),
+	return sortKey{health: h.Health, name: g.Name, lag: float64(h.Lag), hasLag: h.HasLag(), behind: float64(h.LagTime.D),
 		in: h.In, out: h.Out, hasRates: h.HasRates, eta: float64(eta), has: ok}
 }
 

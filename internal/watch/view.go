@@ -28,7 +28,7 @@ const sparkWidth = 10
 // columns fit into the width; what has no room is left out, the least important first.
 func (m Model) columns() []column {
 	name := column{"GROUP / TOPIC:PARTITION", 24, false, SortName, nameCell}
-	verdict := column{"VERDICT", 15, false, SortVerdict, func(r row) string { return string(health(r)) }}
+	verdict := column{"VERDICT", m.longestVerdict(), false, SortVerdict, func(r row) string { return string(health(r)) }}
 	lag := column{"LAG", 9, true, SortLag, lagCell}
 	behind := column{"BEHIND", 7, true, SortBehind, behindCell}
 	in := column{"IN/S", 6, true, SortIn, func(r row) string { return rateCell(r, false) }}
@@ -71,6 +71,15 @@ func (m Model) longestName() int {
 	n := 0
 	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
 		n = max(n, len(nameCell(m.rows[i])))
+	}
+	return n
+}
+
+// longestVerdict is the width of the verdicts on the screen, and of the usual ones at least, so that columns stay in place.
+func (m Model) longestVerdict() int {
+	n := len(inspect.HealthAboutToExpire)
+	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
+		n = max(n, len(health(m.rows[i])))
 	}
 	return n
 }
@@ -233,7 +242,7 @@ func styleOf(h inspect.Health) render.Style {
 	switch {
 	case h.Alarming():
 		return render.Bad
-	case h == inspect.HealthNoCommit:
+	case h == inspect.HealthNoCommit || h == inspect.HealthIdle:
 		return render.Dim
 	case h == inspect.HealthOK || h == inspect.HealthCatchingUp:
 		return render.Plain
@@ -259,12 +268,14 @@ const helpText = `
   enter          open or close a group     esc      drop the filter
   a              open or close all         !        only alarms
 
-  LAG       offsets between commit and log end, at most so many records
+  LAG       offsets between commit and log end: up to that many records
   IN/S      how fast the log end moves; OUT/S how fast the commit does
   ETA       when the lag is gone at these rates
-  BEHIND    age of the next record to read: ~ interpolated, > at least that
+  LAG +     some partitions could not be counted; ? none could
+  BEHIND    age of the next record to read: ~ interpolated, > at least that, ? unknown
   TREND     the lag of the last looks
-  VERDICT   red: stalled (the commit stands still while records arrive), stopped (records wait, nobody
-            commits), about-to-expire (retention reaches the commit soon), below-log-start, past-log-end
+  VERDICT   red: stalled (a member holds it and commits nothing), never-committed (records and no commit),
+            stopped (records wait, no member), about-to-expire (retention reaches the commit soon),
+            below-log-start, past-log-end
 
 any key goes back`
