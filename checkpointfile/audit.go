@@ -25,8 +25,10 @@ type Audit struct {
 	PlanDigest string    `json:"plan_digest"`
 	UndoID     string    `json:"undo_id,omitempty"`
 	Changed    int       `json:"changed"`
-	Failed     int       `json:"failed"`
-	Unknown    int       `json:"unknown"`
+	// Deleted are the groups that were removed as a whole.
+	Deleted []string `json:"deleted,omitempty"`
+	Failed  int      `json:"failed"`
+	Unknown int      `json:"unknown"`
 	// Outcome is done, partial, unknown, failed or refused.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`

@@ -58,7 +58,9 @@ type Operation struct {
 type event struct {
 	At time.Time `json:"at"`
 	// Rows index Operation.Changes.
-	Rows  []int    `json:"rows,omitempty"`
+	Rows []int `json:"rows,omitempty"`
+	// Group is a group that was to be deleted as a whole.
+	Group *string  `json:"group,omitempty"`
 	State RowState `json:"state,omitempty"`
 	Error string   `json:"error,omitempty"`
 	// Done is on the last line of an operation that ran to its end.
@@ -125,6 +127,11 @@ func (j *Journal) Note(state RowState, why string, rows ...int) {
 	}
 }
 
+// NoteGroup is Note for a group that was to be deleted as a whole.
+func (j *Journal) NoteGroup(state RowState, why, group string) {
+	j.append(event{Group: &group, State: state, Error: why}, false)
+}
+
 // Close writes the outcome in a word or two, syncs and closes. The error is the first that any write met, a *FileError.
 func (j *Journal) Close(outcome string) error {
 	j.append(event{Done: outcome}, true)
@@ -164,6 +171,8 @@ type Entry struct {
 	// States holds the last known state of each row of Changes, StatePlanned where nothing is known.
 	States []RowState
 	Errors []string // why a row is in its state; empty where there is nothing to say
+	// GroupStates are the last known states of the groups that were to be deleted as a whole; none where nothing is known.
+	GroupStates map[string]RowState
 	// Outcome is the last line's word; empty where the operation never came to its end.
 	Outcome string
 	// UndoneBy is the id of the newest operation that undid this one and was not undone itself; ReadJournal sets it.
@@ -219,6 +228,12 @@ func ReadEntry(path string) (*Entry, error) {
 				return nil, &FileError{Path: path, Line: n, Problem: fmt.Sprintf("row %d of %d does not exist", i, len(e.States)), Err: ErrDamaged}
 			}
 			e.States[i], e.Errors[i] = ev.State, ev.Error
+		}
+		if ev.Group != nil {
+			if e.GroupStates == nil {
+				e.GroupStates = map[string]RowState{}
+			}
+			e.GroupStates[*ev.Group] = ev.State
 		}
 		if ev.Done != "" {
 			e.Outcome = ev.Done

@@ -231,6 +231,10 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				if g.ProtocolType == "consumer" {
+					var sub kmsg.ConsumerMemberMetadata
+					if sub.ReadFrom(m.ProtocolMetadata) == nil {
+						one.Topics = sub.Topics
+					}
 					var a kmsg.ConsumerMemberAssignment
 					if a.ReadFrom(m.MemberAssignment) == nil {
 						for _, t := range a.Topics {
@@ -258,6 +262,9 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 			x.Type, x.State, x.Assignor, x.Epoch = TypeConsumer, g.State, g.AssignorName, g.Epoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
+				if m.SubscribedTopicRegex == nil || *m.SubscribedTopicRegex == "" {
+					one.Topics = m.SubscribedTopics
+				}
 				for _, t := range m.Assignment.TopicPartitions {
 					one.assign(t.Topic, t.Partitions)
 				}

@@ -39,6 +39,8 @@ type Member struct {
 	ClientID   string
 	InstanceID string // empty for a dynamic member
 	Host       string
+	// Topics are the topics that the member subscribes to, by name; nil where it is not told, or where it is a pattern.
+	Topics []string
 	// Assigned is what the member reads, sorted. It is empty for a Connect worker, whose assignment is not of partitions.
 	Assigned []offset.Partition
 }

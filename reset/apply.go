@@ -29,6 +29,9 @@ const (
 	OutcomeDiffers     Outcome = "differs"     // the broker said yes, and something else is stored
 	OutcomeOverwritten Outcome = "overwritten" // it was as planned, and somebody moved it while it was watched
 	OutcomeUnknown     Outcome = "unknown"     // sent, and no answer
+
+	// OutcomeDeleted is of a group alone: it was removed, and is not there any more.
+	OutcomeDeleted Outcome = "deleted"
 )
 
 // Row is one row of a plan and what became of it.
@@ -41,9 +44,22 @@ type Row struct {
 	Read bool
 }
 
+// GroupRow is a group that was to be deleted and what became of it: deleted, unchanged (it did not exist any more), refused,
+// failed, unverified, differs (it still exists although the broker accepted it) or unknown.
+type GroupRow struct {
+	Name    string
+	Outcome Outcome
+	Err     error
+}
+
+// Bad says that the group was not deleted, or is not known to have been.
+func (g GroupRow) Bad() bool { return g.Outcome != OutcomeDeleted && g.Outcome != OutcomeUnchanged }
+
 // Result is what became of a plan.
 type Result struct {
 	Rows []Row // in the plan's order
+	// Groups are the groups that were to be deleted, in the plan's order.
+	Groups []GroupRow
 	// Failed are the groups that do not fit any more, were in use, or could not be read: nothing of them was sent.
 	Failed []*GroupError
 	// UndoID is the journal's id; empty where nothing was to be written.
@@ -83,8 +99,8 @@ type Options struct {
 	Operation checkpointfile.Operation
 	Version   string // of koffset
 	Clock     func() time.Time
-	// Phase bounds one stretch of talk with Kafka; nil sets no bound. what names it in an error.
-	Phase func(ctx context.Context, what string) (context.Context, context.CancelFunc)
+	// Phase bounds one stretch of talk with Kafka, nil sets no bound; see Phase.
+	Phase Phase
 	// Grace is what a timeout or an interruption leaves for reading back, once something was sent; 0 is 5 s.
 	Grace time.Duration
 	// Settle is how long the values are watched for an overwrite after they were read back.
@@ -93,6 +109,16 @@ type Options struct {
 	Settling func()
 	// Progress is told how many rows were sent so far; nil is fine. It is called from several goroutines.
 	Progress func(rows int)
+}
+
+// Phase bounds the time in which nothing moves in one stretch of talk with Kafka: what takes long because there is much to
+// do goes on for as long as it needs. moved is called whenever something was answered, from several goroutines. what names
+// the stretch in an error.
+type Phase func(ctx context.Context, what string) (_ context.Context, moved func(), cancel context.CancelFunc)
+
+func unbounded(ctx context.Context, _ string) (context.Context, func(), context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, func() {}, cancel
 }
 
 // JournalError is that the before-image could not be put on disk. Nothing was sent.
@@ -126,15 +152,13 @@ func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, er
 		return nil, &RefusedError{Rows: n}
 	}
 	if o.Phase == nil {
-		o.Phase = func(ctx context.Context, _ string) (context.Context, context.CancelFunc) {
-			return context.WithCancel(ctx)
-		}
+		o.Phase = unbounded
 	}
-	rctx, cancel := o.Phase(ctx, "check the plan against the cluster")
-	defer cancel()
 	if o.Grace == 0 {
 		o.Grace = graceAfterSend
 	}
+	rctx, _, cancel := o.Phase(ctx, "check the plan against the cluster")
+	defer cancel()
 	checked, err := Recheck(rctx, cl, p, o.Allowed)
 	if err != nil {
 		return nil, err
@@ -177,7 +201,7 @@ type applier struct {
 
 	mu      sync.Mutex
 	todo    map[string][]int // group -> its rows to write, by index
-	remove  map[string]bool  // groups to delete as a whole
+	remove  map[string]int   // groups to delete as a whole: their place in Result.Groups
 	types   map[string]string
 	journal *checkpointfile.Journal
 	at      map[int]int // row -> its index in the journal
@@ -185,41 +209,30 @@ type applier struct {
 
 // prepare sorts out what is to be written, and what is refused.
 func (a *applier) prepare(c *Checked) error {
-	var whole []Drift
-	failed := map[string]bool{}
+	drifts := c.byGroup(a.plan.Groups)
 	for _, pg := range a.plan.Groups {
-		drifts := c.Of(pg.Name)
-		if len(drifts) == 0 {
-			continue
+		if ds := drifts[pg.Name]; len(ds) > 0 {
+			a.res.Failed = append(a.res.Failed, &GroupError{Group: pg.Name, Err: &DriftError{Drifts: ds}})
 		}
-		failed[pg.Name] = true
-		a.res.Failed = append(a.res.Failed, &GroupError{Group: pg.Name, Err: &DriftError{Drifts: drifts}})
 	}
-	if len(failed) > 0 && (a.o.Whole || len(failed) == len(a.plan.Groups)) {
-		for _, d := range c.Drifts {
-			if d.Key == nil || !c.active(d.Group) {
-				whole = append(whole, d)
-			}
-		}
-		return &DriftError{Drifts: whole}
+	if len(a.res.Failed) > 0 && (a.o.Whole || len(a.res.Failed) == len(a.plan.Groups)) {
+		return &DriftError{Drifts: c.telling()}
 	}
-	a.todo, a.remove, a.types, a.at = map[string][]int{}, map[string]bool{}, map[string]string{}, map[int]int{}
+	a.todo, a.remove, a.types, a.at = map[string][]int{}, map[string]int{}, map[string]string{}, map[int]int{}
 	for _, pg := range a.plan.Groups {
 		a.types[pg.Name] = pg.Type
-		if pg.Delete && !failed[pg.Name] {
-			a.remove[pg.Name] = true
+		if pg.Delete {
+			a.prepareGroup(pg, drifts[pg.Name], c.Gone[pg.Name])
 		}
 	}
+	why := reasons(drifts)
+	a.res.Rows = make([]Row, len(c.Rows))
 	for i, row := range c.Rows {
-		r := Row{Change: row}
+		r := &a.res.Rows[i]
+		r.Change = row
 		switch {
-		case failed[row.Group] && row.Changes():
-			r.Outcome = OutcomeRefused
-			for _, g := range a.res.Failed {
-				if g.Group == row.Group {
-					r.Err = g.Err
-				}
-			}
+		case len(drifts[row.Group]) > 0 && why(row) != nil:
+			r.Outcome, r.Err = OutcomeRefused, why(row)
 		case row.Action == checkpointfile.ActionLeave:
 			r.Outcome = OutcomeLeft
 		case !row.Changes():
@@ -228,26 +241,66 @@ func (a *applier) prepare(c *Checked) error {
 			r.Outcome = OutcomeUnknown
 			a.todo[row.Group] = append(a.todo[row.Group], i)
 		}
-		a.res.Rows = append(a.res.Rows, r)
 	}
 	return nil
 }
 
-// active says that a group's drift is that it is in use, which every other drift of it follows from.
-func (c *Checked) active(group string) bool {
-	for _, d := range c.Drifts {
-		if d.Group == group && d.Kind == DriftActive {
-			return true
+func (a *applier) prepareGroup(pg PlanGroup, drifts []Drift, gone bool) {
+	one := GroupRow{Name: pg.Name, Outcome: OutcomeUnknown}
+	switch {
+	case len(drifts) > 0:
+		one.Outcome, one.Err = OutcomeRefused, (&DriftError{Drifts: drifts}).short()
+	case gone:
+		one.Outcome = OutcomeUnchanged
+	default:
+		a.remove[pg.Name] = len(a.res.Groups)
+	}
+	a.res.Groups = append(a.res.Groups, one)
+}
+
+// reasons says of a row of a refused group why: its own drift, or where it was to change, what there is about the group. A
+// row does not hold all of its group's drifts, of which there may be as many as rows.
+func reasons(drifts map[string][]Drift) func(Change) error {
+	own := map[Key]error{}
+	groups := map[string]error{}
+	for name, ds := range drifts {
+		groups[name] = (&DriftError{Drifts: ds}).short()
+		for _, d := range ds {
+			if d.Key != nil {
+				own[*d.Key] = &DriftError{Drifts: []Drift{d}}
+			}
 		}
 	}
-	return false
+	return func(c Change) error {
+		if err, ok := own[c.Key()]; ok || !c.Changes() {
+			return err
+		}
+		return groups[c.Group]
+	}
+}
+
+// telling are the drifts without those that follow from a group's being in use.
+func (c *Checked) telling() []Drift {
+	active := map[string]bool{}
+	for _, d := range c.Drifts {
+		if d.Kind == DriftActive {
+			active[d.Group] = true
+		}
+	}
+	var out []Drift
+	for _, d := range c.Drifts {
+		if d.Key == nil || !active[d.Group] {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 func (a *applier) openJournal() error {
 	op := a.o.Operation
 	op.Verb, op.PlanDigest, op.Undoes = a.plan.Verb, a.plan.Digest, a.plan.Undoes
 	for _, g := range a.plan.Groups {
-		if len(a.todo[g.Name]) > 0 || a.remove[g.Name] {
+		if _, removed := a.remove[g.Name]; removed || len(a.todo[g.Name]) > 0 {
 			op.Groups = append(op.Groups, g)
 		}
 	}
@@ -266,37 +319,69 @@ func (a *applier) openJournal() error {
 	return nil
 }
 
-// set records what became of rows, here and in the journal.
+// set records what became of rows, here and in the journal, which has the rows that were to be written alone.
 func (a *applier) set(o Outcome, err error, rows ...int) {
-	if len(rows) == 0 {
-		return
-	}
-	state := map[Outcome]checkpointfile.RowState{
-		OutcomeChanged: checkpointfile.StateVerified, OutcomeUnverified: checkpointfile.StateCommitted, OutcomeFailed: checkpointfile.StateFailed,
-		OutcomeDiffers: checkpointfile.StateDiffers, OutcomeOverwritten: checkpointfile.StateDiffers, OutcomeUnknown: checkpointfile.StateUnknown,
-	}[o]
-	why := ""
-	if err != nil {
-		why = err.Error()
-	}
 	in := make([]int, 0, len(rows))
 	a.mu.Lock()
 	for _, i := range rows {
 		a.res.Rows[i].Outcome, a.res.Rows[i].Err = o, err
-		in = append(in, a.at[i])
+		if at, ok := a.at[i]; ok {
+			in = append(in, at)
+		}
 	}
 	a.mu.Unlock()
-	a.journal.Note(state, why, in...)
+	a.journal.Note(state(o), reason(err), in...)
+}
+
+// setGroup records what became of a group that was to be deleted.
+func (a *applier) setGroup(o Outcome, err error, name string) {
+	a.mu.Lock()
+	g := &a.res.Groups[a.remove[name]]
+	g.Outcome, g.Err = o, err
+	a.mu.Unlock()
+	a.journal.NoteGroup(state(o), reason(err), name)
+}
+
+func state(o Outcome) checkpointfile.RowState {
+	switch o {
+	case OutcomeChanged, OutcomeDeleted:
+		return checkpointfile.StateVerified
+	case OutcomeUnverified:
+		return checkpointfile.StateCommitted
+	case OutcomeFailed:
+		return checkpointfile.StateFailed
+	case OutcomeDiffers, OutcomeOverwritten:
+		return checkpointfile.StateDiffers
+	}
+	return checkpointfile.StateUnknown
+}
+
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func (a *applier) closeJournal() {
+	unknown, bad, good := a.res.Count(OutcomeUnknown, OutcomeUnverified), a.res.Bad(), a.res.Count(OutcomeChanged)
+	for _, g := range a.res.Groups {
+		switch {
+		case g.Outcome == OutcomeUnknown || g.Outcome == OutcomeUnverified:
+			unknown++
+		case g.Bad():
+			bad++
+		case g.Outcome == OutcomeDeleted:
+			good++
+		}
+	}
 	outcome := "done"
 	switch {
-	case a.res.Count(OutcomeUnknown, OutcomeUnverified) > 0:
+	case unknown > 0:
 		outcome = "unknown"
-	case a.res.Bad() > 0 && a.res.Count(OutcomeChanged) > 0:
+	case bad > 0 && good > 0:
 		outcome = "partial"
-	case a.res.Bad() > 0:
+	case bad > 0:
 		outcome = "failed"
 	}
 	a.res.JournalErr = a.journal.Close(outcome)

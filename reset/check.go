@@ -49,6 +49,13 @@ func (d Drift) Unwrap() error { return d.Err }
 // DriftError is a plan, or one group of it, that does not fit the cluster any more. Nothing of it was changed.
 type DriftError struct {
 	Drifts []Drift
+	More   int // drifts that are not listed
+}
+
+// short is the error with its first drifts alone, for what stands beside many rows.
+func (e *DriftError) short() *DriftError {
+	n := min(3, len(e.Drifts))
+	return &DriftError{Drifts: e.Drifts[:n:n], More: e.More + len(e.Drifts) - n}
 }
 
 func (e *DriftError) Error() string {
@@ -57,7 +64,7 @@ func (e *DriftError) Error() string {
 	for _, d := range e.Drifts[:min(shown, len(e.Drifts))] {
 		lines = append(lines, d.Error())
 	}
-	if n := len(e.Drifts) - shown; n > 0 {
+	if n := len(e.Drifts) + e.More - len(lines); n > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(lines, "; ")
@@ -98,158 +105,218 @@ type Checked struct {
 	// that stands at its target already has action none. Behind them is what a group that is to be deleted stored since,
 	// where that is allowed.
 	Rows []Change
+	// Gone are the groups that were to be deleted and do not exist any more.
+	Gone map[string]bool
 }
 
-// Of are the drifts that concern one group, with those of the whole cluster.
-func (c *Checked) Of(group string) []Drift {
-	var out []Drift
+// byGroup are the drifts of each group of a plan; one of the whole cluster concerns all of them.
+func (c *Checked) byGroup(groups []PlanGroup) map[string][]Drift {
+	out := map[string][]Drift{}
 	for _, d := range c.Drifts {
-		if d.Group == group || d.Group == "" {
-			out = append(out, d)
+		if d.Group != "" {
+			out[d.Group] = append(out[d.Group], d)
+			continue
+		}
+		for _, g := range groups {
+			out[g.Name] = append(out[g.Name], d)
 		}
 	}
 	return out
 }
 
-// Check holds a plan against fresh facts. It is pure. A row that is at its target already is no drift: a second run of a
-// plan does what the first one left.
+// Check holds a plan against fresh facts. It is pure. Every row is looked at, also one that stood where it should when the
+// plan was made: what was reviewed includes that it stays there. A row that is at its target already is no drift: a second
+// run of a plan does what the first one left.
 func Check(p *Plan, f *Facts, allow Allowed) *Checked {
-	c := &Checked{Rows: make([]Change, len(p.Changes))}
+	c := &Checked{Rows: make([]Change, len(p.Changes)), Gone: map[string]bool{}}
 	copy(c.Rows, p.Changes)
 	if p.ClusterID != "" && f.ClusterID != "" && p.ClusterID != f.ClusterID {
 		c.Drifts = append(c.Drifts, Drift{Kind: DriftCluster,
 			Text: fmt.Sprintf("the plan is for cluster %s, this is cluster %s", p.ClusterID, f.ClusterID)})
 		return c
 	}
+	rows := rowsByGroup(p.Changes)
 	for _, pg := range p.Groups {
-		c.group(p, pg, f.Groups[pg.Name], f, allow)
+		one := groupCheck{c: c, p: p, pg: pg, g: f.Groups[pg.Name], f: f, allow: allow, rows: rows[pg.Name]}
+		one.run()
 	}
 	return c
 }
 
-func (c *Checked) group(p *Plan, pg PlanGroup, g *GroupFacts, f *Facts, allow Allowed) {
-	add := func(k DriftKind, key *Key, err error, format string, args ...any) {
-		c.Drifts = append(c.Drifts, Drift{Kind: k, Group: pg.Name, Key: key, Err: err, Text: fmt.Sprintf(format, args...)})
+// rowsByGroup are the rows of each group, by index: a plan of thousands of groups is gone through once, not once a group.
+func rowsByGroup(rows []Change) map[string][]int {
+	out := map[string][]int{}
+	for i := range rows {
+		out[rows[i].Group] = append(out[rows[i].Group], i)
 	}
+	return out
+}
+
+// groupCheck holds one group of a plan to what is there now.
+type groupCheck struct {
+	c     *Checked
+	p     *Plan
+	pg    PlanGroup
+	g     *GroupFacts
+	f     *Facts
+	allow Allowed
+	rows  []int // of the plan
+}
+
+func (x *groupCheck) add(k DriftKind, key *Key, err error, format string, args ...any) {
+	x.c.Drifts = append(x.c.Drifts, Drift{Kind: k, Group: x.pg.Name, Key: key, Err: err, Text: fmt.Sprintf(format, args...)})
+}
+
+func (x *groupCheck) run() {
+	c, g := x.c, x.g
 	if g == nil {
-		add(DriftUnknown, nil, nil, "it was not read")
+		x.add(DriftUnknown, nil, nil, "it was not read")
 		return
 	}
 	if err := g.err(); err != nil {
-		add(DriftUnknown, nil, err, "%v", err)
+		x.add(DriftUnknown, nil, err, "%v", err)
 		return
 	}
-	writes, first := pg.Delete && !g.NotFound, len(c.Drifts)
-	for i := range p.Changes {
-		row := &c.Rows[i]
-		if row.Group != pg.Name || !row.Changes() {
-			continue
-		}
-		if c.row(row, &p.Changes[i], g, f, allow, add) {
-			writes = true
+	first := len(c.Drifts)
+	var writes []int
+	for _, i := range x.rows {
+		if x.row(&c.Rows[i], &x.p.Changes[i]) {
+			writes = append(writes, i)
 		}
 	}
-	if pg.Delete {
-		c.unseen(p, g, f, allow, add)
+	removes := x.pg.Delete && !g.NotFound
+	if x.pg.Delete {
+		c.Gone[g.Name] = g.NotFound
+		x.unseen()
 	}
-	if writes && g.Missing() && !pg.Create {
+	if (len(writes) > 0 || removes) && g.Missing() && !x.pg.Create {
 		// Its commits are gone as well, but allowing those to have moved is no leave to make a group anew.
 		c.Drifts = c.Drifts[:first]
-		add(DriftGroup, nil, &NotFoundError{What: "group", Name: pg.Name}, "the group does not exist any more")
+		x.add(DriftGroup, nil, &NotFoundError{What: "group", Name: x.pg.Name}, "the group does not exist any more")
 	}
-	if writes && g.Active() {
+	if (len(writes) > 0 || removes) && g.Active() && (removes || !x.givenUp(writes)) {
 		// A group in use commits all the time: what moved would bury why.
 		c.Drifts = c.Drifts[:first]
-		add(DriftActive, nil, nil, "%s", Activity(g.Description))
+		x.add(DriftActive, nil, nil, "%s", Activity(g.Description))
 	}
-	if pg.Type != "" && g.Type != "" && !g.NotFound && (pg.Type == string(inspect.TypeShare)) != (g.Type == inspect.TypeShare) {
-		add(DriftUnknown, nil, nil, "it was a %s group when the plan was made and is a %s group now", pg.Type, g.Type)
+	if x.pg.Type != "" && g.Type != "" && !g.NotFound && (x.pg.Type == string(inspect.TypeShare)) != (g.Type == inspect.TypeShare) {
+		x.add(DriftUnknown, nil, nil, "it was a %s group when the plan was made and is a %s group now", x.pg.Type, g.Type)
 	}
+}
+
+// givenUp says that all that is to be written are removals on topics that no member of the group in use subscribes to.
+func (x *groupCheck) givenUp(writes []int) bool {
+	for _, i := range writes {
+		if c := &x.c.Rows[i]; c.Action != checkpointfile.ActionDelete || !x.g.gaveUp(c.Topic) {
+			return false
+		}
+	}
+	return true
 }
 
 // unseen finds what a group that is to be deleted stored since the plan was made. Deleting the group takes it along, so it
 // must be in the plan, and with that in the journal, or undo could not bring it back.
-func (c *Checked) unseen(p *Plan, g *GroupFacts, f *Facts, allow Allowed, add func(DriftKind, *Key, error, string, ...any)) {
-	planned := map[Key]bool{}
-	for _, one := range p.Changes {
-		planned[one.Key()] = true
+func (x *groupCheck) unseen() {
+	planned := make(map[offset.Partition]bool, len(x.rows))
+	for _, i := range x.rows {
+		planned[x.p.Changes[i].Partition] = true
 	}
-	for _, part := range g.partitions() {
-		row := deleteRow(f, g, part)
+	for _, part := range x.g.partitions() {
+		if planned[part] {
+			continue
+		}
+		row := deleteRow(x.f, x.g, part)
 		key := row.Key()
 		switch {
-		case planned[key]:
 		case row.Action == checkpointfile.ActionRefuse:
 			kind := DriftUnknown
-			if _, unstable, _ := g.stored(part); unstable {
+			if _, unstable, _ := x.g.stored(part); unstable {
 				kind = DriftUnstable
 			}
-			add(kind, &key, nil, "%s", row.Error)
+			x.add(kind, &key, nil, "%s", row.Error)
 		case row.Action == checkpointfile.ActionNone:
-		case allow.Commits:
-			c.Rows = append(c.Rows, row)
+		case x.allow.Commits:
+			x.c.Rows = append(x.c.Rows, row)
 		default:
-			add(DriftCommit, &key, nil, "its commit was %s when the plan was made and is %s now", show(nil), show(row.From))
+			x.add(DriftCommit, &key, nil, "its commit was %s when the plan was made and is %s now", show(nil), show(row.From))
 		}
 	}
 }
 
 // row checks one row and says whether it still has something to write.
-func (c *Checked) row(row, planned *Change, g *GroupFacts, f *Facts, allow Allowed,
-	add func(DriftKind, *Key, error, string, ...any)) bool {
+func (x *groupCheck) row(row, planned *Change) bool {
+	stays := row.Action == checkpointfile.ActionNone
+	if !row.Changes() && !stays {
+		return false
+	}
 	key := planned.Key()
-	now, unstable := f.of(g, row.Partition, nil)
-	topic := f.Parts.Topics[row.Topic]
+	now, unstable := x.f.of(x.g, row.Partition, nil)
+	topic := x.f.Parts.Topics[row.Topic]
 	var stored *Commit
 	if now.Committed != nil {
 		stored = &Commit{Offset: now.Committed.Offset, LeaderEpoch: now.Committed.LeaderEpoch, Metadata: now.Committed.Metadata}
 	}
 	if unstable {
-		add(DriftUnstable, &key, nil, "a transaction that is still open holds a commit for it")
-		return true
+		x.add(DriftUnstable, &key, nil, "a transaction that is still open holds a commit for it")
+		return !stays
 	}
 	gone := isUnknown(topic.PartitionErr(row.Partition.Partition))
 	switch {
-	case gone && row.Action == checkpointfile.ActionDelete:
+	case gone && planned.To == nil:
 		// Deleting what is left of a topic that is gone needs no topic.
 	case now.Err != nil:
 		kind := DriftUnknown
 		if gone {
 			kind = DriftTopic
 		}
-		add(kind, &key, now.Err, "%v", now.Err)
-		return true
+		x.add(kind, &key, now.Err, "%v", now.Err)
+		return !stays
 	case row.TopicID != "" && topic.TopicID() != "" && row.TopicID != topic.TopicID():
-		add(DriftTopic, &key, nil, "the topic was deleted and made anew since (its id was %s and is %s): offsets of the old one mean nothing in it", row.TopicID, topic.TopicID())
-		return true
+		x.add(DriftTopic, &key, nil, "the topic was deleted and made anew since (its id was %s and is %s): offsets of the old one mean nothing in it", row.TopicID, topic.TopicID())
+		return !stays
 	}
 	if done(planned, stored) {
 		row.Action, row.From = checkpointfile.ActionNone, stored
 		return false
 	}
-	if !identical(planned.From, stored) {
-		if !allow.Commits {
-			add(DriftCommit, &key, nil, "its commit was %s when the plan was made and is %s now", show(planned.From), show(stored))
-		}
-		row.From = stored
+	if stays && !x.moved(row, planned) {
+		x.add(DriftCommit, &key, nil, "it was to stay at %s and is %s now", show(planned.To), show(stored))
+		return false
 	}
+	if !stays && !identical(planned.From, stored) && !x.allow.Commits {
+		x.add(DriftCommit, &key, nil, "its commit was %s when the plan was made and is %s now", show(planned.From), show(stored))
+	}
+	row.From = stored
 	if now.Bounds != nil {
 		row.LogStart, row.LogEnd, row.LastStable = &now.Bounds.Start, &now.Bounds.End, &now.Bounds.LastStable
 	}
 	if row.Action == checkpointfile.ActionCommit && !row.Exact && now.Bounds != nil {
-		return c.bounds(row, &key, *now.Bounds, allow, add)
+		return x.bounds(row, &key, *now.Bounds)
+	}
+	return true
+}
+
+// moved plans to put a row back that was to stay where it was, if that is allowed: the plan's numbers stand.
+func (x *groupCheck) moved(row, planned *Change) bool {
+	if !x.allow.Commits {
+		return false
+	}
+	row.Action = checkpointfile.ActionCommit
+	if planned.To == nil {
+		row.Action = checkpointfile.ActionDelete
+		return x.g.Type != inspect.TypeShare // Kafka deletes a share group's offsets by topic
 	}
 	return true
 }
 
 // bounds holds a target to the log as it is now.
-func (c *Checked) bounds(row *Change, key *Key, b offset.Bounds, allow Allowed, add func(DriftKind, *Key, error, string, ...any)) bool {
+func (x *groupCheck) bounds(row *Change, key *Key, b offset.Bounds) bool {
 	to := row.To.Offset
 	if to >= b.Start && to <= b.End {
 		return true
 	}
 	nearest := min(max(to, b.Start), b.End)
-	switch allow.OutOfRange {
+	switch x.allow.OutOfRange {
 	case offset.OutOfRangeClamp:
 		row.Asked = &to
 		row.To = &Commit{Offset: nearest, Metadata: row.To.Metadata}
@@ -266,14 +333,17 @@ func (c *Checked) bounds(row *Change, key *Key, b offset.Bounds, allow Allowed, 
 		row.Action, row.Detail = checkpointfile.ActionLeave, fmt.Sprintf("planned %d is outside the log now: log start %d, log end %d", to, b.Start, b.End)
 		return false
 	}
-	add(DriftBounds, key, nil, "its target %d is outside the log now: log start %d, log end %d", to, b.Start, b.End)
+	x.add(DriftBounds, key, nil, "its target %d is outside the log now: log start %d, log end %d", to, b.Start, b.End)
 	return true
 }
 
 // done says that a row stands where the plan wants it.
 func done(row *Change, stored *Commit) bool {
-	if row.Action == checkpointfile.ActionDelete {
+	switch row.Action {
+	case checkpointfile.ActionDelete:
 		return stored == nil
+	case checkpointfile.ActionNone:
+		return same(row.To, stored)
 	}
 	if same(row.From, row.To) {
 		return identical(row.To, stored) // a repair that changes the epoch alone

@@ -54,7 +54,7 @@ func TestCommitThatStoredNothing(t *testing.T) {
 	if res.Count(OutcomeDiffers) != 3 || res.Count(OutcomeChanged) != 0 {
 		t.Errorf("rows %+v", res.Rows)
 	}
-	if err := res.Rows[0].Err; err == nil || !strings.Contains(err.Error(), `the broker said yes, and 6 (epoch 0) with metadata "ckpt=17" is stored`) {
+	if err := res.Rows[0].Err; err == nil || !strings.Contains(err.Error(), `the broker accepted it, but 6 (epoch 0) with metadata "ckpt=17" is stored`) {
 		t.Errorf("got %v", err)
 	}
 	if e := entry(t, dir); e.Count(checkpointfile.StateDiffers) != 3 || e.Outcome != "failed" {
@@ -257,11 +257,12 @@ func TestTimeoutWhileSending(t *testing.T) {
 	o := options(t, t.TempDir())
 	slow := errors.New("too slow")
 	o.Grace = 100 * time.Millisecond
-	o.Phase = func(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	o.Phase = func(ctx context.Context, what string) (context.Context, func(), context.CancelFunc) {
 		if what == "write the offsets" {
-			return context.WithTimeoutCause(ctx, 50*time.Millisecond, slow)
+			ctx, cancel := context.WithTimeoutCause(ctx, 50*time.Millisecond, slow)
+			return ctx, func() {}, cancel
 		}
-		return context.WithCancel(ctx)
+		return unbounded(ctx, what)
 	}
 	res := apply(t, cl, p, o)
 	for _, r := range res.Rows {

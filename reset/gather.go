@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
@@ -153,7 +154,7 @@ func Refresh(ctx context.Context, cl *kgo.Client, p *Plan) (*Facts, error) {
 	}
 	parts := map[offset.Partition]bool{}
 	for _, c := range p.Changes {
-		if c.Changes() {
+		if c.Changes() || c.Action == checkpointfile.ActionNone {
 			parts[c.Partition] = true
 		}
 	}

@@ -25,6 +25,7 @@ func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
 			Text: fmt.Sprintf("%s was done on cluster %s, this is cluster %s", e.ID, e.Header.ClusterID, f.ClusterID)}}}
 	}
 	b := &Built{Plan: &Plan{Verb: "undo", Asked: "undo " + e.ID, ClusterID: f.ClusterID, Undoes: e.ID}}
+	byGroup := rowsByGroup(e.Changes)
 	for _, og := range e.Groups {
 		g := f.Groups[og.Name]
 		if g == nil {
@@ -40,9 +41,9 @@ func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
 			g = &again
 		}
 		var rows []Change
-		for i, c := range e.Changes {
-			if c.Group == og.Name && e.States[i] != checkpointfile.StateFailed {
-				rows = append(rows, u.row(e, c, f, g))
+		for _, i := range byGroup[og.Name] {
+			if e.States[i] != checkpointfile.StateFailed {
+				rows = append(rows, u.row(e, e.Changes[i], f, g))
 			}
 		}
 		if len(rows) == 0 {

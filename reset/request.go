@@ -184,10 +184,32 @@ func (g *GroupFacts) partitions() []offset.Partition {
 	return out
 }
 
+// gaveUp says that a group in use has no member that subscribes to a topic. The broker then lets its commits there be
+// deleted (KIP-496), and nobody will store new ones. What a member subscribes to is not always told, which is no proof.
+func (g *GroupFacts) gaveUp(topic string) bool {
+	if g.Err != nil || len(g.Members) == 0 {
+		return false
+	}
+	for _, m := range g.Members {
+		if m.Topics == nil || slices.Contains(m.Topics, topic) {
+			return false
+		}
+		for _, p := range m.Assigned {
+			if p.Topic == topic {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // storesOn says that the group has something stored on a topic of the partitions.
 func (g *GroupFacts) storesOn(in []chosen) bool {
-	own := g.topics()
-	return slices.ContainsFunc(in, func(c chosen) bool { return slices.Contains(own, c.Topic) })
+	own := map[string]bool{}
+	for _, t := range g.topics() {
+		own[t] = true
+	}
+	return slices.ContainsFunc(in, func(c chosen) bool { return own[c.Topic] })
 }
 
 // InternalTopic says that a topic is an internal one of the Streams application that the group is: Streams names them after
@@ -294,7 +316,10 @@ func (r *Request) partitions(g *GroupFacts, topics map[string]inspect.Topic) (ou
 // committedTopics adds every partition of the topics that the group has commits on: also those without a commit, since a
 // reader would start there too.
 func (r *Request) committedTopics(g *GroupFacts, topics map[string]inspect.Topic, out *[]chosen) (internal []string) {
-	stored := g.partitions()
+	stored := map[string][]offset.Partition{}
+	for _, p := range g.partitions() {
+		stored[p.Topic] = append(stored[p.Topic], p)
+	}
 	for _, name := range g.topics() {
 		if !r.Scope.matches(name) {
 			continue
@@ -309,8 +334,8 @@ func (r *Request) committedTopics(g *GroupFacts, topics map[string]inspect.Topic
 				*out = append(*out, chosen{Partition: offset.Partition{Topic: name, Partition: n}})
 			}
 		}
-		for _, p := range stored {
-			if p.Topic == name && (t.Err != nil || !t.Has(p.Partition)) {
+		for _, p := range stored[name] {
+			if t.Err != nil || !t.Has(p.Partition) {
 				*out = append(*out, chosen{Partition: p, gone: isUnknown(t.Err) || t.Err == nil})
 			}
 		}

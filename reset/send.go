@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -60,7 +61,7 @@ func (a *applier) jobs() []job {
 		if a.types[g.Name] == string(inspect.TypeShare) {
 			store, remove = commits.MoveShare, commits.RemoveShare
 		}
-		if a.remove[g.Name] {
+		if _, removed := a.remove[g.Name]; removed {
 			out = append(out, a.job(g.Name, commits.RemoveGroup, a.todo[g.Name]))
 			continue
 		}
@@ -96,7 +97,7 @@ func (a *applier) job(group string, op commits.Op, rows []int) job {
 
 // send writes every group, several at once.
 func (a *applier) send(ctx context.Context) {
-	ctx, cancel := a.o.Phase(ctx, "write the offsets")
+	ctx, moved, cancel := a.o.Phase(ctx, "write the offsets")
 	defer cancel()
 	jobs := a.jobs()
 	write := make([]commits.Job, len(jobs))
@@ -108,6 +109,7 @@ func (a *applier) send(ctx context.Context) {
 		for i, r := range rows {
 			in[i] = jobs[n].rows[r]
 		}
+		moved()
 		a.answered(jobs[n].Job, in, err)
 	})
 }
@@ -116,34 +118,26 @@ func (a *applier) send(ctx context.Context) {
 func (a *applier) answered(j commits.Job, rows []int, err error) {
 	var unsent *commits.NotSentError
 	var unknown *commits.UnknownError
+	outcome := OutcomeFailed
 	switch {
 	case err == nil:
-		a.set(OutcomeUnverified, nil, rows...)
+		outcome = OutcomeUnverified
 		if a.o.Progress != nil {
 			a.o.Progress(len(rows))
 		}
-		return
 	case errors.As(err, &unsent):
-		a.set(OutcomeFailed, err, rows...)
 	case errors.As(err, &unknown):
-		a.set(OutcomeUnknown, err, rows...)
+		outcome = OutcomeUnknown
 	default:
 		if j.Op == commits.Remove && errors.Is(err, kerr.UnknownTopicOrPartition) {
 			err = fmt.Errorf("a broker deletes no commit of a topic or partition that it does not know; it drops them by itself (%w)", err)
 		}
 		err = needs(j.Op).explain(err)
-		a.set(OutcomeFailed, err, rows...)
 	}
+	a.set(outcome, err, rows...)
 	if j.Op == commits.RemoveGroup {
-		a.fail(j.Group, err)
+		a.setGroup(outcome, err, j.Group)
 	}
-}
-
-// fail records a group as a whole.
-func (a *applier) fail(group string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.res.Failed = append(a.res.Failed, &GroupError{Group: group, Err: err})
 }
 
 // standing is what is stored for some rows now, and why it is not known for others.
@@ -158,7 +152,7 @@ func (s standing) err(r Row) error { return errors.Join(s.groups[r.Group], s.row
 
 // readBack reads what is stored for rows now. A partition that the broker answered with an error is not the same as one
 // without a commit: a deletion would then be taken for done.
-func (a *applier) readBack(ctx context.Context, rows []int) standing {
+func (a *applier) readBack(ctx context.Context, rows []int, moved func()) standing {
 	out := standing{stored: map[Key]*Commit{}, groups: map[string]error{}, rows: map[Key]error{}}
 	seen := map[string]bool{}
 	var plain, share []string
@@ -174,22 +168,34 @@ func (a *applier) readBack(ctx context.Context, rows []int) standing {
 			plain = append(plain, g)
 		}
 	}
-	for _, c := range inspect.ReadCommits(ctx, a.cl, plain) {
-		if c.Err != nil {
-			out.groups[c.Group] = c.Err
+	for part := range slices.Chunk(plain, readBackGroups) {
+		for _, c := range inspect.ReadCommits(ctx, a.cl, part) {
+			out.fold(c)
 		}
-		for _, t := range c.Topics {
-			for _, r := range t.Rows {
-				key := Key{Group: c.Group, Partition: offset.Partition{Topic: t.Topic, Partition: r.Partition}}
-				if err := r.Err(); err != nil {
-					out.rows[key] = err
-				}
-				if m := r.Committed(); m != nil {
-					out.stored[key] = &Commit{Offset: m.Offset, LeaderEpoch: m.LeaderEpoch, Metadata: m.Metadata}
-				}
+		moved()
+	}
+	a.readBackShare(ctx, share, out)
+	moved()
+	return out
+}
+
+// readBackGroups is how many groups are read back before it is said that something moved.
+const readBackGroups = 500
+
+// fold takes one group's commits.
+func (s standing) fold(c inspect.Commits) {
+	if c.Err != nil {
+		s.groups[c.Group] = c.Err
+	}
+	for _, t := range c.Topics {
+		for _, r := range t.Rows {
+			key := Key{Group: c.Group, Partition: offset.Partition{Topic: t.Topic, Partition: r.Partition}}
+			if err := r.Err(); err != nil {
+				s.rows[key] = err
+			}
+			if m := r.Committed(); m != nil {
+				s.stored[key] = &Commit{Offset: m.Offset, LeaderEpoch: m.LeaderEpoch, Metadata: m.Metadata}
 			}
 		}
 	}
-	a.readBackShare(ctx, share, out)
-	return out
 }

@@ -12,14 +12,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
 )
 
-// verify reads back every row that was sent, also those whose request had no answer. It goes on for a while after the
-// context has ended: what became of a commit that was sent must not stay unknown for want of a moment.
+// verify reads back every row that was sent, also those whose request had no answer, those that stood where they should
+// already, and the groups that were to be deleted. It goes on for a while after the context has ended: what became of a
+// commit that was sent must not stay unknown for want of a moment.
 func (a *applier) verify(ctx context.Context) {
 	ctx, cancel := a.grace(ctx)
 	defer cancel()
-	ctx, stop := a.o.Phase(ctx, "read the offsets back")
+	ctx, moved, stop := a.o.Phase(ctx, "read the offsets back")
 	defer stop()
 	if len(a.rowsWith(OutcomeUnknown)) > 0 {
 		// A broker that let a commit time out is not waited for once more as long as that.
@@ -28,32 +30,87 @@ func (a *applier) verify(ctx context.Context) {
 		defer end()
 	}
 	sent := a.rowsWith(OutcomeUnverified, OutcomeUnknown)
-	now := a.readBack(ctx, sent)
+	stayed := a.rowsWith(OutcomeUnchanged)
+	now := a.readBack(ctx, append(slices.Clone(sent), stayed...), moved)
 	var good []int
 	for _, i := range sent {
-		row := &a.res.Rows[i]
-		if err := now.err(*row); err != nil {
-			why := fmt.Errorf("not read back: %w", err)
-			if row.Outcome == OutcomeUnknown {
-				why = errors.Join(row.Err, why)
-			}
-			a.set(row.Outcome, why, i)
-			continue
-		}
-		row.Now, row.Read = now.stored[row.Key()], true
-		switch {
-		case arrived(row.Change, row.Now):
+		if a.verified(i, now) {
 			good = append(good, i)
-		case row.Outcome == OutcomeUnverified:
-			a.set(OutcomeDiffers, fmt.Errorf("the broker said yes, and %s is stored", show(row.Now)), i)
-		case errors.Is(row.Err, kerr.UnknownServerError):
-			a.set(OutcomeFailed, row.Err, i) // the batch was refused: what was stored before is stored now
-		default:
-			// No answer came, or the coordinator's log had not confirmed it: it may still be stored.
-			a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
 		}
 	}
 	a.set(OutcomeChanged, nil, good...)
+	for _, i := range stayed {
+		a.stillThere(i, now)
+	}
+	a.verifyGroups(ctx)
+}
+
+// verified says that a row that was sent is as planned; what is wrong with it is recorded.
+func (a *applier) verified(i int, now standing) bool {
+	row := &a.res.Rows[i]
+	if err := now.err(*row); err != nil {
+		why := fmt.Errorf("not read back: %w", err)
+		if row.Outcome == OutcomeUnknown {
+			why = errors.Join(row.Err, why)
+		}
+		a.set(row.Outcome, why, i)
+		return false
+	}
+	row.Now, row.Read = now.stored[row.Key()], true
+	switch {
+	case arrived(row.Change, row.Now):
+		return true
+	case row.Outcome == OutcomeUnverified:
+		a.set(OutcomeDiffers, fmt.Errorf("the broker accepted it, but %s is stored", show(row.Now)), i)
+	case errors.Is(row.Err, kerr.UnknownServerError):
+		a.set(OutcomeFailed, row.Err, i) // the batch was refused: what was stored before is stored now
+	default:
+		// No answer came, or the coordinator's log had not confirmed it: it may still be stored.
+		a.set(OutcomeUnknown, fmt.Errorf("%w; %s is stored so far", row.Err, show(row.Now)), i)
+	}
+	return false
+}
+
+// stillThere looks whether a row that needed nothing still stands where it should: somebody else, such as a second reset,
+// may have moved it since the check.
+func (a *applier) stillThere(i int, now standing) {
+	row := &a.res.Rows[i]
+	if err := now.err(*row); err != nil {
+		a.set(OutcomeUnverified, fmt.Errorf("it stood there already, and was not read back: %w", err), i)
+		return
+	}
+	row.Now, row.Read = now.stored[row.Key()], true
+	if !same(row.From, row.Now) {
+		a.set(OutcomeOverwritten, fmt.Errorf("it stood there already, and was overwritten: %s -> %s", show(row.From), show(row.Now)), i)
+	}
+}
+
+// verifyGroups looks whether the groups that were to be deleted are gone.
+func (a *applier) verifyGroups(ctx context.Context) {
+	var look []inspect.Group
+	for name, n := range a.remove {
+		if o := a.res.Groups[n].Outcome; o == OutcomeUnverified || o == OutcomeUnknown {
+			look = append(look, inspect.Group{Name: name, Type: inspect.GroupType(a.types[name])})
+		}
+	}
+	if len(look) == 0 {
+		return
+	}
+	for name, d := range inspect.Describe(ctx, a.cl, look) {
+		g := a.res.Groups[a.remove[name]]
+		switch {
+		case d.NotFound:
+			a.setGroup(OutcomeDeleted, nil, name)
+		case d.Err != nil:
+			a.setGroup(g.Outcome, errors.Join(g.Err, fmt.Errorf("not read back: %w", d.Err)), name)
+		case g.Outcome == OutcomeUnverified:
+			a.setGroup(OutcomeDiffers, errors.New("the broker accepted it, but the group still exists"), name)
+		case errors.Is(g.Err, kerr.UnknownServerError):
+			a.setGroup(OutcomeFailed, g.Err, name)
+		default:
+			a.setGroup(OutcomeUnknown, fmt.Errorf("%w; the group exists so far", g.Err), name)
+		}
+	}
 }
 
 // arrived says that what is stored is what the row wanted. The epoch is not compared: brokers before 2.1 keep none.
@@ -100,9 +157,9 @@ func (a *applier) settle(ctx context.Context) {
 
 // watch reads the rows once more and returns those that still stand, and why some could not be read.
 func (a *applier) watch(ctx context.Context, rows []int) (still []int, err error) {
-	ctx, cancel := a.o.Phase(ctx, "watch the offsets")
+	ctx, moved, cancel := a.o.Phase(ctx, "watch the offsets")
 	defer cancel()
-	all := a.readBack(ctx, rows)
+	all := a.readBack(ctx, rows, moved)
 	for _, i := range rows {
 		row := &a.res.Rows[i]
 		if e := all.err(*row); e != nil {

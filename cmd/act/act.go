@@ -175,15 +175,6 @@ func (w *Run) partial() error {
 	return nil
 }
 
-func (w *Run) removes() bool {
-	for _, g := range w.Built.Plan.Groups {
-		if g.Delete {
-			return true
-		}
-	}
-	return false
-}
-
 // dry ends a run without --execute.
 func (w *Run) dry(sum reset.Summary) error {
 	if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
@@ -231,7 +222,7 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	progress.Set(0, int64(sum.Changed))
 	res, err := reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
 		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
-		Phase: w.S.Phase, Settle: w.Flags.settleFor, Settling: func() {
+		Phase: w.S.Moving, Settle: w.Flags.settleFor, Settling: func() {
 			w.App.Streams.Note("written and read back; watching for %s whether somebody overwrites it", offset.FormatDuration(w.Flags.settleFor))
 		}, Progress: func(n int) { progress.Add(int64(n)) },
 	})
@@ -244,9 +235,10 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	for _, g := range res.Failed {
 		w.failGroup(ctx, g)
 	}
+	w.failGroups(res)
 	var unsaid error
-	if !shown || res.Bad() > 0 {
-		unsaid = w.print(res, res.Bad() > 0 || len(w.Built.Failed) > 0)
+	if bad := res.Bad() + len(badGroups(res)); !shown || bad > 0 {
+		unsaid = w.print(res, bad > 0 || len(w.Built.Failed) > 0)
 	}
 	code := w.outcome(res)
 	w.audit(res, auditWord(code, res), nil)
@@ -268,18 +260,37 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 // outcome is the exit status of what was executed.
 func (w *Run) outcome(res *reset.Result) int {
 	failed := append(append([]*reset.GroupError{}, w.Built.Failed...), res.Failed...)
-	good, bad := res.Count(reset.OutcomeChanged, reset.OutcomeUnchanged), res.Bad()
+	all := append(asRows(res.Groups), res.Rows...)
+	good, refused, failures, open := 0, 0, 0, 0
+	for _, r := range all {
+		switch r.Outcome {
+		case reset.OutcomeChanged, reset.OutcomeUnchanged, reset.OutcomeDeleted:
+			good++
+		case reset.OutcomeRefused:
+			refused++
+		case reset.OutcomeFailed:
+			failures++
+		case reset.OutcomeUnknown, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten:
+			open++
+		}
+	}
+	for _, g := range res.Groups {
+		if g.Outcome == reset.OutcomeLeft {
+			open++ // it was to be deleted
+		}
+	}
+	bad := refused + failures
 	switch {
+	case open > 0:
+		return cli.ExitPartial
 	case bad == 0 && len(failed) == 0:
 		return cli.ExitDone
-	case res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten) > 0:
+	case good > 0 || bad == 0 && len(all) > 0:
 		return cli.ExitPartial
-	case good > 0 || bad == 0 && len(res.Rows) > 0:
-		return cli.ExitPartial
-	case len(failed) > 0 && bad == res.Count(reset.OutcomeRefused):
+	case len(failed) > 0 && failures == 0:
 		return w.codeOf(failed)
 	}
-	return rowsCode(res)
+	return rowsCode(all)
 }
 
 // operation says who does it.

@@ -41,9 +41,9 @@ func (w *Run) codeOf(failed []*reset.GroupError) int {
 }
 
 // rowsCode is the status where every row that was sent failed.
-func rowsCode(res *reset.Result) int {
+func rowsCode(rows []reset.Row) int {
 	code := -1
-	for _, r := range res.Rows {
+	for _, r := range rows {
 		if r.Err == nil || good(r.Outcome) {
 			continue
 		}
@@ -109,6 +109,16 @@ func (w *Run) audit(res *reset.Result, outcome string, err error) {
 	if res != nil {
 		a.UndoID, a.Changed, a.Unknown = res.UndoID, res.Count(reset.OutcomeChanged), res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified)
 		a.Failed = res.Bad() - a.Unknown
+		for _, g := range res.Groups {
+			switch {
+			case g.Outcome == reset.OutcomeDeleted:
+				a.Deleted = append(a.Deleted, g.Name)
+			case g.Outcome == reset.OutcomeUnknown, g.Outcome == reset.OutcomeUnverified:
+				a.Unknown++
+			case g.Bad():
+				a.Failed++
+			}
+		}
 	}
 	if err != nil {
 		a.Error = err.Error()
@@ -127,7 +137,7 @@ func auditWord(code int, res *reset.Result) string {
 	switch {
 	case code == cli.ExitDone:
 		return "done"
-	case code == cli.ExitPartial && res.Count(reset.OutcomeChanged) > 0:
+	case code == cli.ExitPartial && (res.Count(reset.OutcomeChanged) > 0 || len(badGroups(res)) < len(res.Groups)):
 		return "partial"
 	case res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0:
 		return "unknown"

@@ -78,6 +78,7 @@ func (w *Run) print(res *reset.Result, incomplete bool) error {
 		for _, c := range w.Built.Plan.Changes {
 			doc.Row(w.cells(reset.Row{Change: c, Outcome: planned(c)})...)
 		}
+		w.groupTable(doc, nil)
 		return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(nil)})
 	}
 	doc.Begin(sheet)
@@ -87,6 +88,7 @@ func (w *Run) print(res *reset.Result, incomplete bool) error {
 		}
 		doc.Row(w.cells(r)...)
 	}
+	w.groupTable(doc, res)
 	return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(res)})
 }
 
@@ -138,6 +140,7 @@ func (w *Run) end(res *reset.Result) []render.Field {
 			render.F("refused", render.Int(int64(refused))), render.F("left", render.Int(int64(sum.Left))),
 			render.F("rereads", render.Int(sum.Rereads)), render.F("skips", render.Int(sum.Skips)))),
 		render.F("failed_groups", render.List(groups...)),
+		w.groupField(res),
 	}
 }
 
@@ -331,7 +334,7 @@ func (w *Run) said(res *reset.Result) {
 	changed := res.Count(reset.OutcomeChanged)
 	line := fmt.Sprintf("%s changed and read back", text.Plural(changed, "partition"))
 	if w.removes() {
-		line = "deleted: " + strings.Join(w.groupNames(), ", ")
+		line = deleted(res.Groups)
 	}
 	for _, o := range []reset.Outcome{reset.OutcomeRefused, reset.OutcomeFailed, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten, reset.OutcomeUnknown} {
 		if n := res.Count(o); n > 0 {

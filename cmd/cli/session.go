@@ -64,6 +64,14 @@ func (a *App) phase(ctx context.Context, s *conn.Settings, what string) (context
 	return context.WithTimeoutCause(ctx, s.Timeout, &TimedOut{what: what, after: s.Timeout})
 }
 
+// Moving is Phase for what may take long because there is much to do: the time is bounded in which nothing moves. moved
+// is called whenever something was answered.
+func (s *Session) Moving(ctx context.Context, what string) (_ context.Context, moved func(), cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	t := time.AfterFunc(s.Settings.Timeout, func() { end(&TimedOut{what: what, after: s.Settings.Timeout}) })
+	return ctx, func() { t.Reset(s.Settings.Timeout) }, func() { t.Stop(); end(nil) }
+}
+
 // Cause replaces "context deadline exceeded" by what took too long.
 func Cause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
