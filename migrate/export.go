@@ -27,6 +27,8 @@ type ExportOptions struct {
 	Fingerprints bool
 	// RequireIdle refuses groups that have members: their commits move on while they are carried.
 	RequireIdle bool
+	// LookAhead is how many records after a position are searched for look-alikes; 0 is DefaultLookAhead.
+	LookAhead int
 	// Expect are topics that must be among those that the groups have commits on. Brokers leave topics that may not be
 	// described out of their answers without a word.
 	Expect []string
@@ -85,7 +87,7 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 	flush := func() error {
 		if o.Fingerprints {
 			records, cancel := o.Phase.begin(ctx, "read the records around the positions")
-			printRows(records, cl, snap.Topics, snap.Log, batch)
+			printRows(records, cl, snap.Log, batch, o.LookAhead)
 			err := records.Err()
 			if err != nil {
 				err = context.Cause(records)
@@ -219,7 +221,7 @@ func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
 }
 
 // printRows reads the fingerprints of all rows that have an offset and bounds.
-func printRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.Topic, log inspect.Log, groups []Group) {
+func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Group, ahead int) {
 	var places []Place
 	each := func(do func(*Row)) {
 		for i := range groups {
@@ -231,7 +233,7 @@ func printRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.To
 		}
 	}
 	each(func(r *Row) { places = append(places, Place{r.Partition, r.Committed.Offset}) })
-	got := ReadSurroundings(ctx, cl, topics, log, places)
+	got := ReadSurroundings(ctx, cl, log, places, ahead)
 	each(func(r *Row) {
 		read := got[Place{r.Partition, r.Committed.Offset}]
 		if read.Err != nil {
@@ -241,6 +243,9 @@ func printRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.To
 			return
 		}
 		r.Around = &read.Surroundings
+		if read.Start > r.Bounds.Start { // records were removed meanwhile
+			r.Bounds = &offset.Bounds{Start: read.Start, End: max(read.Start, r.Bounds.End), LastStable: max(read.Start, r.Bounds.LastStable)}
+		}
 	})
 }
 
@@ -268,6 +273,7 @@ func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source 
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		groups = append(groups, groupAt(name, by[name], topics, parts))
 	}
+	parts.Compact() // several groups may be on one partition
 	log := inspect.ReadBounds(ctx, cl, parts)
 	for _, g := range groups {
 		for i := range g.Rows {
@@ -279,7 +285,7 @@ func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source 
 		return true, err
 	}
 	if o.Fingerprints {
-		printRows(ctx, cl, topics, log, groups)
+		printRows(ctx, cl, log, groups, o.LookAhead)
 	}
 	for _, g := range groups {
 		incomplete = incomplete || g.incomplete()

@@ -144,8 +144,17 @@ func appendRow(b []byte, r *Row) []byte {
 		if a.AtEnd {
 			b = append(b, `,"at_end":true`...)
 		}
-		if a.AtStart {
-			b = append(b, `,"at_start":true`...)
+		b = append(b, `,"searched_to":`...)
+		b = appendInt(b, a.SearchedTo)
+		for _, flag := range []struct {
+			set  bool
+			name string
+		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}} {
+			if flag.set {
+				b = append(b, `,"`...)
+				b = append(b, flag.name...)
+				b = append(b, `":true`...)
+			}
 		}
 	}
 	if r.Gone {
@@ -199,6 +208,10 @@ type rowJSON struct {
 	Before      []Fingerprint      `json:"before"`
 	AtEnd       bool               `json:"at_end"`
 	AtStart     bool               `json:"at_start"`
+	SearchedTo  int64              `json:"searched_to"`
+	Searched    bool               `json:"searched_all"`
+	Back        bool               `json:"searched_back"`
+	UnreadTimes bool               `json:"unread_times"`
 	Gone        bool               `json:"gone"`
 	Error       string             `json:"error"`
 }
@@ -310,7 +323,8 @@ func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 			r.Bounds = &offset.Bounds{Start: *j.LogStart, End: *j.LogEnd, LastStable: *j.LastStable}
 		}
 		if j.At != nil {
-			r.Around = &Surroundings{At: *j.At, Before: j.Before, AtEnd: j.AtEnd, AtStart: j.AtStart}
+			r.Around = &Surroundings{At: *j.At, Before: j.Before, AtEnd: j.AtEnd, AtStart: j.AtStart,
+				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes}
 			if j.Earliest != nil {
 				r.Around.EarliestUnread = time.UnixMilli(*j.Earliest).UTC()
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,7 +179,7 @@ func TestSurroundingsOfTransactions(t *testing.T) {
 		data := []int64{0, 1, 2, 4, 5, 7, 8, 9, 10} // 3 and 6 are markers; 4 and 5 aborted; from 7 on open
 		var at, before []int64
 		for _, n := range data {
-			if n >= p && len(at) < 4 {
+			if n >= p {
 				at = append(at, n)
 			}
 			if n < p {
@@ -197,7 +198,16 @@ func TestSurroundingsOfTransactions(t *testing.T) {
 				t.Errorf("offset %d: aborted is %t", x.Offset, x.Aborted)
 			}
 		}
-		if !reflect.DeepEqual(gotAt, at) || !reflect.DeepEqual(gotBefore, before[:min(len(before), 4)]) || len(before) > 0 && !plain {
+		// The records of each transaction look alike, so a side may have more than four: up to one that is itself alone.
+		alone := func(list []migrate.Fingerprint) int {
+			n := slices.IndexFunc(list, func(x migrate.Fingerprint) bool { return x.Twins == migrate.TwinsNone && !x.Aborted }) + 1
+			if n == 0 {
+				return len(list)
+			}
+			return max(n, min(len(list), 4))
+		}
+		if !reflect.DeepEqual(gotAt, at[:alone(a.At)]) || !reflect.DeepEqual(gotBefore, before[:alone(a.Before)]) || len(before) > 0 && !plain ||
+			len(gotAt) < min(len(at), 4) || len(gotBefore) < min(len(before), 4) {
 			t.Errorf("around %d: at %v, before %v; want %v, %v", p, gotAt, gotBefore, at, before)
 		}
 		if a.AtEnd != (len(at) == 0) || a.AtStart != (len(before) == 0) {

@@ -10,11 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -251,7 +253,7 @@ func (t *target) readBounds(ctx context.Context, items []*Item) {
 
 // readSame reads the target's records at the offsets that the fingerprints have at the source.
 func (t *target) readSame(ctx context.Context, items []*Item) {
-	var walks []*walk
+	var walks []records.Walk
 	var of []*Item
 	for _, i := range items {
 		e, a := &i.Evidence, i.Row.Around
@@ -260,7 +262,7 @@ func (t *target) readSame(ctx context.Context, items []*Item) {
 		}
 		want := map[int64]bool{}
 		low, high := int64(-1), int64(-1)
-		for _, f := range slices.Concat(a.At, a.Before) {
+		for _, f := range a.Sought() {
 			if f.Offset < e.Bounds.Start || f.Offset >= e.Bounds.End {
 				continue
 			}
@@ -274,20 +276,23 @@ func (t *target) readSame(ctx context.Context, items []*Item) {
 			continue
 		}
 		e.AtSame = map[int64]Fingerprint{}
-		walks = append(walks, &walk{part: i.Target, next: low, until: high + 1, bytes: searchBytes, visit: func(r record) bool {
+		walks = append(walks, records.Walk{Span: records.Span{Partition: i.Target, From: low, Until: high + 1}, Bytes: searchBytes, Visit: func(r records.Record) bool {
 			if want[r.Offset] {
-				e.AtSame[r.Offset] = r.fingerprint()
+				e.AtSame[r.Offset] = fingerprintOf(r)
 			}
 			return true
 		}})
 		of = append(of, i)
 	}
-	newFetcher(t.cl, offset.ReadUncommitted, t.topics).run(ctx, walks)
-	for n, w := range walks {
-		if w.err != nil {
+	for n, end := range t.reader().Walk(ctx, walks) {
+		if end.Err != nil {
 			of[n].Evidence.AtSame = nil // the other strategies will say what is wrong
 		}
 	}
+}
+
+func (t *target) reader() records.Reader {
+	return records.Reader{Client: t.cl, Isolation: offset.ReadUncommitted}
 }
 
 func (t *target) readNextTimes(ctx context.Context, items []*Item) {
@@ -300,108 +305,112 @@ func (t *target) readNextTimes(ctx context.Context, items []*Item) {
 	lookupTimes(ctx, t.cl, asks)
 }
 
-// search looks for fingerprints until each row is settled or all of them were looked for.
+// search reads the stretches that hold the records around the positions.
 func (t *target) search(ctx context.Context, items []*Item, q Query) error {
-	total := len(items)
-	for {
-		var wants []*want
-		for _, i := range items {
-			if side, n, ok := nextSearch(i.Row, i.Evidence, q.Rules); ok {
-				w := &want{part: i.Target}
-				list, fps := &i.Evidence.At, i.Row.Around.At
-				if side == before {
-					list, fps = &i.Evidence.Before, i.Row.Around.Before
-				}
-				w.fp = fps[n]
-				w.put = func() { *list = append(*list, w.got) }
-				wants = append(wants, w)
-			}
-		}
-		if q.Progress != nil {
-			q.Progress(total-len(wants), total)
-		}
-		if len(wants) == 0 {
-			break
-		}
-		for part := range slices.Chunk(wants, searchBatch) {
-			round, cancel := q.Phase.begin(ctx, "find the records on the target")
-			t.find(round, part, t.window)
-			err := context.Cause(round)
-			cancel()
-			if err != nil {
-				return err
-			}
-			for _, w := range part {
-				w.put()
-			}
+	var open []*Item
+	for _, i := range items {
+		if i.wantsSearch(q.Rules) {
+			open = append(open, i)
 		}
 	}
-	// Where identical records leave it open, the first record as late as any unread one is before all of them.
-	var asks []*ask
-	for _, i := range items {
-		e, a := &i.Evidence, i.Row.Around
-		if e.Err != nil || a == nil || a.EarliestUnread.IsZero() || len(e.At) == 0 || !e.At[0].Matches {
-			continue
+	done := len(items) - len(open)
+	for part := range slices.Chunk(open, searchBatch) {
+		if q.Progress != nil {
+			q.Progress(done, len(items))
 		}
-		if _, settled := decideClean(i.Row, *e); !settled {
-			asks = append(asks, &ask{part: i.Target, at: a.EarliestUnread, set: func(l inspect.Lookup) { e.Unread = l.Record }})
+		round, cancel := q.Phase.begin(ctx, "find the records on the target")
+		t.searchBatch(round, part)
+		err := context.Cause(round)
+		cancel()
+		if err != nil {
+			return err
 		}
+		done += len(part)
+	}
+	if q.Progress != nil {
+		q.Progress(done, len(items))
 	}
 	round, cancel := q.Phase.begin(ctx, "look up times on the target")
 	defer cancel()
-	lookupTimes(round, t.cl, asks)
+	t.readUnread(round, open)
+	t.readElsewhere(round, items)
 	return context.Cause(round)
 }
 
-// searchBatch is how many records are looked for at once.
+// searchBatch is how many positions are searched for at once.
 const searchBatch = 4096
 
-type side bool
+// searchBatch searches from the earliest time of a position's records on, and where that lies too far back, from later ones.
+func (t *target) searchBatch(ctx context.Context, items []*Item) {
+	for try := 0; len(items) > 0 && try < searchTries; try++ {
+		searches := make([]*search, 0, len(items))
+		for _, i := range items {
+			searches = append(searches, newSearch(i.Target, i.Row.Around, t.window))
+		}
+		t.stretches(ctx, searches, func(s *search) time.Time { return since(s.a, try) })
+		var again []*Item
+		for n, i := range items {
+			i.Evidence.Stretch = searches[n].got
+			if s := searches[n].got; s.Err == nil && !s.AtEnd && !s.Stamped {
+				if _, settled := decide(i.Row, i.Evidence); !settled {
+					again = append(again, i)
+				}
+			}
+		}
+		items = again
+	}
+}
 
-const (
-	at     side = false
-	before side = true
-)
+// searchTries is how many times of a position's records are tried.
+const searchTries = 3
 
-// nextSearch says which fingerprint of a row to look for next: the next record, the last one read, and then farther ones
-// on both sides in turn. ok is false where the row is settled, or nothing is left to look for.
-func nextSearch(r Row, e Evidence, rules Rules) (s side, n int, ok bool) {
-	if r.Committed == nil || r.Gone || r.Around == nil || e.Err != nil || e.Bounds == nil {
-		return at, 0, false
+// since is the time from which a try searches: of the earliest record, of the last one read, of the next one.
+func since(a *Surroundings, try int) time.Time {
+	all := times(a)
+	switch {
+	case len(all) == 0:
+		return time.Time{}
+	case try == 1 && len(a.Before) > 0 && !a.Before[0].Time.IsZero():
+		return a.Before[0].Time
+	case try == 2 && len(a.At) > 0 && !a.At[0].Time.IsZero():
+		return a.At[0].Time
+	}
+	return all[0]
+}
+
+// readUnread asks, for rows that look-alikes leave open, for the first record as late as any unread one.
+func (t *target) readUnread(ctx context.Context, items []*Item) {
+	var asks []*ask
+	for _, i := range items {
+		e, a := &i.Evidence, i.Row.Around
+		if e.Err != nil || e.Stretch == nil || !a.UnreadTimes || a.EarliestUnread.IsZero() {
+			continue
+		}
+		if _, settled := decide(i.Row, *e); !settled {
+			asks = append(asks, &ask{part: i.Target, at: a.EarliestUnread, set: func(l inspect.Lookup) { e.Unread = l.Record }})
+		}
+	}
+	lookupTimes(ctx, t.cl, asks)
+}
+
+// wantsSearch says that the strategies before record leave the row open, and that there is something to search for.
+func (i *Item) wantsSearch(rules Rules) bool {
+	r, e := i.Row, i.Evidence
+	if r.Committed == nil || r.Gone || r.Around == nil || e.Err != nil || e.Bounds == nil || len(r.Around.At)+len(r.Around.Before) == 0 {
+		return false
 	}
 	x := translator{r: r, e: e, p: r.Committed.Offset, rules: rules}
 	if x.outside() != "" {
-		return at, 0, false
+		return false
 	}
-	for _, st := range rules.Strategies {
-		if st == ByRecord {
+	for _, s := range rules.Strategies {
+		if s == ByRecord {
 			break
 		}
-		if t := Translate(r, e, Rules{Strategies: []Strategy{st}, AllowUnproven: rules.AllowUnproven, MaxAgain: rules.MaxAgain}); t.Resolved() {
-			return at, 0, false
+		rules.Strategies = []Strategy{s}
+		if Translate(r, e, rules).Resolved() {
+			return false
 		}
 	}
-	for _, done := range slices.Concat(e.At, e.Before) {
-		if done.Stamped || done.Err != nil {
-			return at, 0, false
-		}
-	}
-	expired := r.Bounds != nil && r.Committed.Offset < r.Bounds.Start
-	if expired {
-		return at, 0, len(e.At) == 0 && len(r.Around.At) > 0
-	}
-	if _, settled := decideClean(r, e); settled {
-		return at, 0, false
-	}
-	if _, late := behind(r, e); late {
-		return at, 0, false
-	}
-	left, right := len(e.Before), len(e.At)
-	switch {
-	case right < len(r.Around.At) && (right < left || right == 0 || left == len(r.Around.Before)):
-		return at, right, true
-	case left < len(r.Around.Before):
-		return before, left, true
-	}
-	return at, 0, false
+	return true
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -189,7 +190,7 @@ func (m *MM2) ReadSyncs(ctx context.Context, cl *kgo.Client, topic string) error
 		m.syncs = map[offset.Partition][]Sync{}
 	}
 	m.HasSyncs = true
-	return readTopic(ctx, cl, topic, func(r record) error {
+	return readTopic(ctx, cl, topic, func(r records.Record) error {
 		p, s, ok, err := decodeSync(r.Key, r.Value)
 		if err != nil {
 			return err
@@ -209,7 +210,7 @@ func (m *MM2) ReadCheckpoints(ctx context.Context, cl *kgo.Client, topic string)
 		m.checkpoints = map[checkpointKey][]Sync{}
 	}
 	m.HasCheckpoints = true
-	return readTopic(ctx, cl, topic, func(r record) error {
+	return readTopic(ctx, cl, topic, func(r records.Record) error {
 		k, s, ok, err := decodeCheckpoint(r.Key, r.Value)
 		if err != nil {
 			return err
@@ -224,7 +225,7 @@ func (m *MM2) ReadCheckpoints(ctx context.Context, cl *kgo.Client, topic string)
 }
 
 // readTopic reads a topic from its log start to the end that it has now.
-func readTopic(ctx context.Context, cl *kgo.Client, topic string, each func(record) error) error {
+func readTopic(ctx context.Context, cl *kgo.Client, topic string, each func(records.Record) error) error {
 	topics, err := inspect.ReadTopics(ctx, cl, []string{topic})
 	if err != nil {
 		return err
@@ -240,16 +241,16 @@ func readTopic(ctx context.Context, cl *kgo.Client, topic string, each func(reco
 		if l.Err != nil {
 			return fmt.Errorf("%s: %w", p, l.Err)
 		}
-		w := &walk{part: p, next: l.Bounds.Start, until: l.Bounds.End, bytes: 1 << 20, visit: func(r record) bool {
+		// One partition after the other, since each is called by one goroutine then; these topics have one.
+		span := records.Span{Partition: p, From: l.Bounds.Start, Until: l.Bounds.End}
+		end := records.Reader{Client: cl, Isolation: offset.ReadUncommitted}.Walk(ctx, []records.Walk{{Span: span, Visit: func(r records.Record) bool {
 			if err := each(r); err != nil && bad == nil {
 				bad = fmt.Errorf("topic %s, offset %d: %w", topic, r.Offset, err)
 			}
 			return bad == nil
-		}}
-		// One partition after the other, since each is called by one goroutine then; these topics have one.
-		newFetcher(cl, offset.ReadUncommitted, topics).run(ctx, []*walk{w})
-		if bad != nil || w.err != nil {
-			return errors.Join(bad, w.err)
+		}}})[0]
+		if bad != nil || end.Err != nil {
+			return errors.Join(bad, end.Err)
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/internal/records"
 )
 
 // Hash is the first half of a SHA-256. The zero value means null: a record without a key, a tombstone's value.
@@ -68,11 +70,12 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Twins says whether a record of the same time, key and value was seen near a record.
+// Twins says where other records of the source with the same time, key and value were seen: look-alikes.
 type Twins string
 
-// The values of Twins. An identical record that comes later is the dangerous one: where the record itself is missing on
-// the other cluster, the later one would be taken for it, and what lies between would be skipped.
+// The values of Twins, as seen from the position: read records lie before it, unread ones at or after it. An unread
+// look-alike is the dangerous one: where the record itself is missing on the other cluster, the later one would be taken for
+// it, and what lies between would be skipped.
 const (
 	TwinsNone   Twins = ""
 	TwinsBefore Twins = "before"
@@ -106,12 +109,16 @@ type Fingerprint struct {
 	Aborted bool
 }
 
-func fingerprintOf(r *kgo.Record) Fingerprint {
-	f := Fingerprint{Offset: r.Offset, Key: hashOf(r.Key), Value: hashOf(r.Value), Headers: hashHeaders(r.Headers)}
-	if ms := r.Timestamp.UnixMilli(); ms >= 0 {
-		f.Time = time.UnixMilli(ms).UTC()
+func fingerprintOf(r records.Record) Fingerprint {
+	return Fingerprint{Offset: r.Offset, Time: timeOf(r.Timestamp.UnixMilli()), Key: hashOf(r.Key), Value: hashOf(r.Value), Headers: hashHeaders(r.Headers), Aborted: r.Aborted}
+}
+
+// millis is the time as Kafka has it, -1 for none.
+func (f Fingerprint) millis() int64 {
+	if f.Time.IsZero() {
+		return -1
 	}
-	return f
+	return f.Time.UnixMilli()
 }
 
 // Same says that two fingerprints are of copies of one record, as far as can be told without headers.
@@ -200,6 +207,23 @@ type Surroundings struct {
 	// AtStart says that no record before the position is left.
 	AtStart bool
 	// EarliestUnread is the smallest time among the unread records that were read, zero where there are none: times are
-	// not always in order.
+	// not always in order. UnreadTimes says that it is the smallest of all unread records.
 	EarliestUnread time.Time
+	UnreadTimes    bool
+	// SearchedTo is the source offset up to which, exclusive, look-alikes of the records were sought; SearchedAll says that
+	// the log ended there, and SearchedBack that none can lie before what was searched. Where a record has no Twins and these
+	// are not set, whether it has look-alikes is not known.
+	SearchedTo                int64
+	SearchedAll, SearchedBack bool
+}
+
+// surelyRead says that no unread record looks like f, a record before the position: wherever it is on the target, nothing
+// unread lies before it there.
+func (a *Surroundings) surelyRead(f Fingerprint) bool {
+	return a.SearchedAll && (f.Twins == TwinsNone || f.Twins == TwinsBefore || f.HeadersTell)
+}
+
+// sure says that no other record looks like f.
+func (a *Surroundings) sure(f Fingerprint) bool {
+	return a.SearchedAll && a.SearchedBack && (f.Twins == TwinsNone || f.HeadersTell)
 }

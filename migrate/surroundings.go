@@ -1,33 +1,35 @@
 package migrate
 
-// Reading the records around positions: one bounded fetch a position where the log is dense, a few more where compaction
-// or transactions left holes.
+// Reading the records around positions, and looking for others that look the same. A partition is swept once, from before
+// its first position to its log end, whatever the number of positions; records are hashed when they arrive, and only those
+// that are kept or have the time of one that is.
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sort"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
 const (
 	// keepAround is how many records are kept on each side. One of each is enough where nothing was removed; the others
-	// find a way around records that a mirror left out or compaction removed.
+	// find a way around records that a mirror left out or compaction removed, and tell whether partitions were dealt anew.
 	keepAround = 4
-	// lookBack is how many offsets before the position the first fetch begins. Each further one begins eight times as far.
-	lookBack = 2 * keepAround
-	// surroundingBytes is what one position asks for: small, since there may be a hundred thousand of them.
-	surroundingBytes = 16 << 10
-	// surroundingChunk bounds how many positions hold their records in memory at once.
-	surroundingChunk = 512
-	// twinWindow is how many records are looked through for identical ones.
-	twinWindow = 2000
+	// keepAlike is how many are kept at the most where all of the first few have look-alikes.
+	keepAlike = 64
+	// retentionTries is how often a place is read again whose records were removed meanwhile.
+	retentionTries = 3
 )
+
+// DefaultLookAhead is how many records after a position are searched for look-alikes.
+const DefaultLookAhead = 100_000
 
 // Place is an offset of a partition.
 type Place struct {
@@ -38,199 +40,339 @@ type Place struct {
 // Read is what was read around a place, or why it could not be.
 type Read struct {
 	Surroundings
-	Err error
+	// Start is the log start that the place was read with: later than what was handed in where records were removed meanwhile.
+	Start int64
+	Err   error
 }
 
-// ReadSurroundings reads the records around each place. topics is the metadata of all their topics, log their bounds.
-// Every place is in the result. A place outside the log is read as if it were at the nearer end of it.
-func ReadSurroundings(ctx context.Context, cl *kgo.Client, topics map[string]inspect.Topic, log inspect.Log, places []Place) map[Place]Read {
+// ReadSurroundings reads the records around each place, and searches ahead records after it for look-alikes (0 is
+// DefaultLookAhead). log has the partitions' bounds. Every place is in the result. A place outside the log is read as if it
+// were at the nearer end of it. Where records are removed faster than they are read the place has an error: what was there is
+// not known.
+func ReadSurroundings(ctx context.Context, cl *kgo.Client, log inspect.Log, places []Place, ahead int) map[Place]Read {
+	if ahead <= 0 {
+		ahead = DefaultLookAhead
+	}
 	places = slices.Clone(places)
 	slices.SortFunc(places, func(a, b Place) int {
 		if c := a.Partition.Compare(b.Partition); c != 0 {
 			return c
 		}
-		return int(min(1, max(-1, a.Offset-b.Offset)))
+		return compareOffsets(a.Offset, b.Offset)
 	})
 	places = slices.Compact(places)
 	out := make(map[Place]Read, len(places))
-	for chunk := range slices.Chunk(places, surroundingChunk) {
-		rows := make([]*surrounding, 0, len(chunk))
-		for _, p := range chunk {
-			l, ok := log.At(p.Partition)
-			switch {
-			case !ok:
-				out[p] = Read{Err: fmt.Errorf("%s: its bounds are not known", p.Partition)}
-			case l.Err != nil:
-				out[p] = Read{Err: l.Err}
-			default:
-				rows = append(rows, newSurrounding(p, l.Bounds))
-			}
+	var spots []*spot
+	for _, p := range places {
+		l, ok := log.At(p.Partition)
+		switch {
+		case !ok:
+			out[p] = Read{Err: fmt.Errorf("%s: its bounds are not known", p.Partition)}
+		case l.Err != nil:
+			out[p] = Read{Err: l.Err}
+		default:
+			spots = append(spots, newSpot(p, l.Bounds))
 		}
-		readRows(ctx, cl, topics, rows)
-		for _, r := range rows {
-			out[r.place] = Read{Surroundings: r.result(), Err: r.err}
-		}
+	}
+	s := surveyor{cl: cl, ahead: ahead}
+	s.read(ctx, spots)
+	for _, x := range spots {
+		out[x.place] = Read{Surroundings: x.around, Start: x.b.Start, Err: x.err}
 	}
 	return out
 }
 
-// surrounding is one place being read.
-type surrounding struct {
-	place Place
-	at    int64 // the place's offset, held to the log
-	b     offset.Bounds
-	from  int64 // the first offset that was read
-	back  int64
-	recs  []record // in order
-	ended bool     // every record up to the high watermark was read
-	err   error
+func compareOffsets(a, b int64) int { return int(min(1, max(-1, a-b))) }
+
+// spot is one place being read.
+type spot struct {
+	place  Place
+	at     int64 // the place's offset, held to the log
+	b      offset.Bounds
+	keep   int
+	back   int64 // how far before at the reading of what lies before begins
+	before bool  // what lies before is known
+	around Surroundings
+	// alike are the kept records with what is found about their look-alikes.
+	alike    []*mark
+	timeless bool // an unread record has no time
+	tries    int
+	err      error
 }
 
-func newSurrounding(p Place, b offset.Bounds) *surrounding {
-	s := &surrounding{place: p, b: b, back: lookBack, at: min(max(p.Offset, b.Start), b.End)}
-	s.from = max(b.Start, s.at-s.back)
+func newSpot(p Place, b offset.Bounds) *spot {
+	s := &spot{place: p, b: b}
+	s.reset(keepAround)
 	return s
 }
 
-func readRows(ctx context.Context, cl *kgo.Client, topics map[string]inspect.Topic, rows []*surrounding) {
-	// Up to the last stable offset the broker names aborted transactions; what lies behind it is read without.
-	collect := func(iso offset.Isolation, pick func(*surrounding) *walk) {
-		f := newFetcher(cl, iso, topics)
-		var walks []*walk
-		var of []*surrounding
-		for _, r := range rows {
-			if r.err != nil {
-				continue
-			}
-			if w := pick(r); w != nil {
-				w.part, w.bytes = r.place.Partition, surroundingBytes
-				walks, of = append(walks, w), append(of, r)
-			}
-		}
-		f.run(ctx, walks)
-		for i, w := range walks {
-			if w.err != nil && of[i].err == nil {
-				of[i].err = w.err
-			}
-		}
+// reset forgets what was read, to read it again with more records or other bounds.
+func (s *spot) reset(keep int) {
+	s.at = min(max(s.place.Offset, s.b.Start), s.b.End)
+	s.keep, s.back, s.before = keep, 2*int64(keep), false
+	s.around, s.alike, s.timeless = Surroundings{}, nil, false
+}
+
+// mark is a kept record whose look-alikes are searched for.
+type mark struct {
+	spot  *spot
+	fp    Fingerprint
+	twins Twins
+	apart bool // no look-alike so far has the same headers
+}
+
+// see compares a record with the mark.
+func (m *mark) see(f Fingerprint) {
+	if f.Offset == m.fp.Offset || !f.Same(m.fp) {
+		return
 	}
-	collect(offset.ReadCommitted, func(r *surrounding) *walk {
-		until := min(r.b.LastStable, r.b.End)
-		if r.from >= until {
-			r.ended = r.from >= r.b.End
-			return nil
-		}
-		w := &walk{next: r.from, until: until, visit: r.add, enough: r.enough}
-		w.finish = func() { r.ended = w.reached && until == r.b.End }
-		return w
-	})
-	collect(offset.ReadUncommitted, func(r *surrounding) *walk {
-		if r.ended || r.enough() {
-			return nil
-		}
-		w := &walk{next: max(r.from, r.b.LastStable), until: r.b.End, visit: r.add, enough: r.enough}
-		w.finish = func() { r.ended = w.reached }
-		return w
-	})
-	for {
-		more := false
-		collect(offset.ReadCommitted, func(r *surrounding) *walk {
-			if r.from <= r.b.Start || r.hasBefore() {
-				return nil
-			}
-			more = true
-			until := r.from
-			r.back *= 8
-			r.from = max(r.b.Start, r.at-r.back)
-			var found []record
-			w := &walk{next: r.from, until: until, visit: func(x record) bool { found = append(found, x); return true }}
-			// The walk ends when everything up to the old beginning was read; the records go in front then.
-			w.finish = func() { r.recs = append(found, r.recs...) }
-			return w
-		})
-		if !more {
-			return
-		}
+	m.apart = m.apart && f.Headers != m.fp.Headers
+	if f.Offset < m.spot.at {
+		m.twins = m.twins.with(TwinsBefore)
+	} else {
+		m.twins = m.twins.with(TwinsAfter)
 	}
 }
 
-func (s *surrounding) add(r record) bool { s.recs = append(s.recs, r); return true }
-
-// enough says that the records after the position were read as far as is wanted: enough of them, and one of a later time
-// than theirs, so that it is known whether identical ones follow. A topic that puts thousands of records into a
-// millisecond is not read through for that.
-func (s *surrounding) enough() bool {
-	n := len(s.recs)
-	if n < keepAround || s.recs[n-keepAround].Offset < s.at {
-		return false
-	}
-	if n >= twinWindow {
-		return true
-	}
-	split := sort.Search(n, func(i int) bool { return s.recs[i].Offset >= s.at })
-	last := int64(-1)
-	for _, r := range s.recs[max(0, split-keepAround) : split+keepAround] {
-		last = max(last, r.Timestamp.UnixMilli())
-	}
-	return slices.ContainsFunc(s.recs[split+keepAround:], func(r record) bool { return r.Timestamp.UnixMilli() > last })
+// surveyor reads spots of one cluster.
+type surveyor struct {
+	cl    *kgo.Client
+	ahead int
 }
 
-// hasBefore says that a record before the position that every mirror copies was read.
-func (s *surrounding) hasBefore() bool {
-	return slices.ContainsFunc(s.recs, func(r record) bool { return r.Offset < s.at && !r.aborted })
+func (s *surveyor) reader(iso offset.Isolation) records.Reader {
+	return records.Reader{Client: s.cl, Isolation: iso, KeepAborted: iso == offset.ReadCommitted}
 }
 
-func (s *surrounding) result() Surroundings {
-	var out Surroundings
-	split := sort.Search(len(s.recs), func(i int) bool { return s.recs[i].Offset >= s.at })
-	for _, r := range s.recs[split:] {
-		if ms := r.Timestamp.UnixMilli(); ms >= 0 && (out.EarliestUnread.IsZero() || r.Timestamp.Before(out.EarliestUnread)) {
-			out.EarliestUnread = fingerprintOf(r.Record).Time
+// read reads spots, and those again of which all few records have look-alikes.
+func (s *surveyor) read(ctx context.Context, spots []*spot) {
+	for pending := spots; len(pending) > 0; {
+		s.sweeps(ctx, pending)
+		var again []*spot
+		for _, x := range pending {
+			x.finish()
+			var removed *records.OutOfRange
+			switch {
+			case errors.As(x.err, &removed) && removed.Known && x.tries < retentionTries && removed.Start > x.b.Start:
+				x.tries, x.err = x.tries+1, nil
+				x.b.Start, x.b.End = removed.Start, max(x.b.End, removed.Start)
+				x.reset(x.keep)
+				again = append(again, x)
+			case x.err == nil && x.keep < keepAlike && x.wantsMore():
+				x.reset(keepAlike)
+				again = append(again, x)
+			}
+		}
+		pending = again
+	}
+}
+
+// sweeps reads each spot's records, then looks for look-alikes in what lies before.
+func (s *surveyor) sweeps(ctx context.Context, spots []*spot) {
+	all := s.plan(spots)
+	s.forward(ctx, all)
+	// Where compaction or aborted transactions left nothing near, what lies before is farther away.
+	var far []*sweep
+	for _, w := range all {
+		if w.widen() {
+			far = append(far, w)
 		}
 	}
-	for _, r := range s.recs[split:min(len(s.recs), split+keepAround)] {
-		out.At = append(out.At, s.twins(r.fingerprint()))
+	if len(far) > 0 {
+		s.widen(ctx, far)
+		for _, w := range far {
+			w.restart()
+		}
+		s.forward(ctx, far)
 	}
-	plain := false
-	for i := split - 1; i >= 0; i-- {
-		r := s.recs[i]
-		if len(out.Before) >= keepAround && (plain || r.aborted) {
+	s.earlier(ctx, all)
+}
+
+// plan puts spots that lie near each other into one sweep.
+func (s *surveyor) plan(spots []*spot) []*sweep {
+	var out []*sweep
+	for _, x := range spots {
+		if n := len(out); n > 0 && out[n-1].takes(x, int64(s.ahead)) {
+			out[n-1].spots = append(out[n-1].spots, x)
 			continue
 		}
-		plain = plain || !r.aborted
-		out.Before = append(out.Before, s.twins(r.fingerprint()))
+		out = append(out, &sweep{part: x.place.Partition, spots: []*spot{x}})
 	}
-	out.AtEnd = len(out.At) == 0 && s.ended
-	out.AtStart = len(out.Before) == 0 && s.from <= s.b.Start
+	for _, w := range out {
+		w.ahead = s.ahead
+		w.restart()
+	}
 	return out
 }
 
-// twins looks for records of the same time, key and value among those that were read: to the first record of a later time,
-// or through twinWindow records.
-func (s *surrounding) twins(f Fingerprint) Fingerprint {
-	later, apart := s.ended, true
-	for _, r := range s.recs {
-		switch {
-		case r.Offset == f.Offset:
-		case r.Offset > f.Offset && r.Timestamp.UnixMilli() > f.Time.UnixMilli():
-			later = true
-		case r.Timestamp.UnixMilli() != f.Time.UnixMilli() && !f.Time.IsZero():
-		default:
-			o := r.fingerprint()
-			if !o.Same(f) {
+// forward reads the sweeps to their ends: up to the last stable offset with the aborted transactions named, what lies behind it without.
+func (s *surveyor) forward(ctx context.Context, all []*sweep) {
+	for _, iso := range []offset.Isolation{offset.ReadCommitted, offset.ReadUncommitted} {
+		var walks []records.Walk
+		var of []*sweep
+		for _, w := range all {
+			until := w.bounds().End
+			if iso == offset.ReadCommitted {
+				until = min(w.bounds().LastStable, until)
+			}
+			if w.err != nil || w.enough || w.from >= until {
 				continue
 			}
-			apart = apart && o.Headers != f.Headers
-			if r.Offset < f.Offset {
-				f.Twins = f.Twins.with(TwinsBefore)
-			} else {
-				f.Twins = f.Twins.with(TwinsAfter)
+			walks = append(walks, records.Walk{Span: records.Span{Partition: w.part, From: w.from, Until: until}, Visit: w.visit, Bytes: searchBytes})
+			of = append(of, w)
+		}
+		for i, end := range s.reader(iso).Walk(ctx, walks) {
+			of[i].from, of[i].err = end.Until(), end.Err
+		}
+	}
+	for _, w := range all {
+		w.done()
+	}
+}
+
+// widen looks farther and farther back for the last records before the spots that have too few.
+func (s *surveyor) widen(ctx context.Context, far []*sweep) {
+	for {
+		walks := map[offset.Isolation][]records.Walk{}
+		of := map[offset.Isolation][]*spot{}
+		for _, w := range far {
+			for _, x := range w.spots {
+				if x.before || x.err != nil {
+					continue
+				}
+				x.back *= 8
+				x.around.Before = nil
+				iso := offset.ReadCommitted
+				if x.at > x.b.LastStable {
+					iso = offset.ReadUncommitted // which of its transactions will be aborted is not decided
+				}
+				walks[iso] = append(walks[iso], records.Walk{Span: records.Span{Partition: w.part, From: max(x.b.Start, x.at-x.back), Until: x.at},
+					Visit: func(r records.Record) bool { x.push(fingerprintOf(r)); return true }})
+				of[iso] = append(of[iso], x)
+			}
+		}
+		if len(walks) == 0 {
+			return
+		}
+		for iso, list := range walks {
+			for i, end := range s.reader(iso).Walk(ctx, list) {
+				x := of[iso][i]
+				x.err = end.Err
+				x.before = x.enoughBefore(max(x.b.Start, x.at-x.back))
 			}
 		}
 	}
-	if !later && len(s.recs) < twinWindow {
-		f.Twins, apart = f.Twins.with(TwinsAfter), false
+}
+
+// enoughBefore says that what was read from an offset on up to the place is all that is wanted.
+func (s *spot) enoughBefore(from int64) bool {
+	return from <= s.b.Start || s.hasBefore() && (s.keep == keepAround || len(s.around.Before) >= s.keep)
+}
+
+// push keeps a record that lies before the place as the nearest one, with as many as are wanted, and one that every mirror
+// copies among them.
+func (s *spot) push(f Fingerprint) {
+	s.around.Before = keepNearest(append(s.around.Before, f), s.keep)
+}
+
+// keepNearest drops the oldest of a list in order that are too many, but not the last one that is not aborted.
+func keepNearest(list []Fingerprint, keep int) []Fingerprint {
+	for len(list) > keep {
+		if !list[0].Aborted && !slices.ContainsFunc(list[1:], func(f Fingerprint) bool { return !f.Aborted }) {
+			if len(list) <= keep+1 {
+				return list
+			}
+			list = append(list[:1], list[2:]...)
+			continue
+		}
+		list = list[1:]
 	}
-	f.HeadersTell = apart && f.Twins != TwinsNone
-	return f
+	return list
+}
+
+func (s *spot) hasBefore() bool {
+	return slices.ContainsFunc(s.around.Before, func(f Fingerprint) bool { return !f.Aborted })
+}
+
+// earlier looks for look-alikes before the sweeps' records. A record of the same time is at or after the first one of its
+// time, so mostly one look-up settles that there is none.
+func (s *surveyor) earlier(ctx context.Context, all []*sweep) {
+	var asks []*ask
+	for _, w := range all {
+		if t, any := w.earliest(); any && w.err == nil && !t.IsZero() {
+			asks = append(asks, &ask{part: w.part, at: t, set: func(l inspect.Lookup) { w.first = l }})
+		}
+	}
+	lookupTimes(ctx, s.cl, asks)
+	var walks []records.Walk
+	var of []*sweep
+	for _, w := range all {
+		if w.err != nil {
+			continue
+		}
+		if from, until := w.unsearched(); from < until {
+			w.back = 0
+			walks = append(walks, records.Walk{Span: records.Span{Partition: w.part, From: from, Until: until}, Visit: w.look})
+			of = append(of, w)
+		}
+	}
+	for i, end := range s.reader(offset.ReadUncommitted).Walk(ctx, walks) {
+		of[i].searched(end)
+	}
+}
+
+// finish turns what was found into the result.
+func (s *spot) finish() {
+	a := &s.around
+	slices.Reverse(a.Before) // the nearest first
+	a.AtEnd = s.err == nil && len(a.At) == 0 && a.SearchedAll
+	a.AtStart = s.err == nil && len(a.Before) == 0
+	for _, m := range s.alike {
+		for _, o := range s.alike {
+			m.see(o.fp)
+		}
+		m.fp.Twins, m.fp.HeadersTell = m.twins, m.twins != TwinsNone && m.apart
+	}
+	byOffset := make(map[int64]Fingerprint, len(s.alike))
+	for _, m := range s.alike {
+		byOffset[m.fp.Offset] = m.fp
+	}
+	for _, list := range [][]Fingerprint{a.At, a.Before} {
+		for i, f := range list {
+			list[i] = byOffset[f.Offset]
+		}
+	}
+	a.At, a.Before = trim(a.At, a.anchor), trim(a.Before, a.anchor)
+	if s.timeless || !a.SearchedAll {
+		a.UnreadTimes = false
+	}
+}
+
+// anchor says that f is one that every mirror copies, and that nothing that was found looks like it.
+func (a *Surroundings) anchor(f Fingerprint) bool {
+	return !f.Aborted && (f.Twins == TwinsNone || f.HeadersTell)
+}
+
+// trim keeps the few nearest records, and more up to the first that nothing else looks like.
+func trim(list []Fingerprint, sure func(Fingerprint) bool) []Fingerprint {
+	if len(list) <= keepAround || slices.ContainsFunc(list[:keepAround], sure) {
+		return list[:min(len(list), keepAround)]
+	}
+	if i := slices.IndexFunc(list, sure); i >= 0 {
+		return list[:i+1]
+	}
+	return list
+}
+
+// wantsMore says that a side has look-alikes of all its records, and may have more records.
+func (s *spot) wantsMore() bool {
+	a := s.around
+	return len(a.At) == keepAround && !slices.ContainsFunc(a.At, a.anchor) || len(a.Before) >= keepAround && !slices.ContainsFunc(a.Before, a.anchor)
+}
+
+func timeOf(ms int64) time.Time {
+	if ms < 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

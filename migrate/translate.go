@@ -100,8 +100,12 @@ type Evidence struct {
 	SameCluster, SameTopic, Recreated bool
 	// AtSame are the target's records at the offsets of the row's fingerprints, by offset; nil where they were not read.
 	AtSame map[int64]Fingerprint
-	// At and Before are the searches for the row's fingerprints, in their order; nil where one was not looked for yet.
-	At, Before []*Search
+	// Stretch is what the target's log holds of the records around the position; nil where it was not searched.
+	Stretch *Stretch
+	// Elsewhere says, in words, that a record of the topic lies on another partition of the target than at the source, so
+	// that the partitions were dealt anew: no position of one partition says anything then. Empty where no such record was
+	// found.
+	Elsewhere string
 	// Unread is the first record of the target at or after the smallest time of an unread record.
 	Unread *offset.Record
 	// NextTime is the first record of the target at or after the time of the next unread record; asked for by timestamp.
@@ -148,6 +152,9 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	var reasons []string
 	for _, s := range rules.Strategies {
 		t, why := x.try(s)
+		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameCluster) {
+			t.Outcome, t.Again, t.Proof = Unproven, 0, "the partitions were dealt anew on the target: "+e.Elsewhere
+		}
 		switch {
 		case why != "":
 		case t.Offset < e.Bounds.Start || t.Offset > e.Bounds.End:
@@ -155,7 +162,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		case t.Outcome == Again && rules.MaxAgain != nil && t.Again > *rules.MaxAgain:
 			why = fmt.Sprintf("offset %d would read up to %d records again, %d are allowed", t.Offset, t.Again, *rules.MaxAgain)
 		case t.Outcome == Unproven && !rules.AllowUnproven:
-			why = fmt.Sprintf("offset %d is not proven: it may skip records (--allow-unproven takes it)", t.Offset)
+			why = fmt.Sprintf("offset %d is not proven: it may skip records (--allow-unproven takes it): %s", t.Offset, t.Proof)
 		default:
 			t.Strategy, t.Reasons = s, reasons
 			return t
@@ -215,24 +222,25 @@ func (x translator) same() (t Translation, why string) {
 			return t, fmt.Sprintf("another record is at %d on the target", f.Offset)
 		}
 	}
-	if f, ok := x.anchor(x.r.Around.At); ok {
-		return exact("the next record (%s) is at the same offset on both", describe(f))
+	a := x.r.Around
+	if f, ok := x.anchor(a.At, a.sure); ok {
+		return exact("the next record (%s) is at the same offset on both; no look-alike (searched to %d)", describe(f), a.SearchedTo)
 	}
 	// Behind the position a run of records that look alike may have lost one, so that the last of them is an unread one.
-	if f, ok := x.anchor(x.r.Around.Before); ok && f.Twins == TwinsNone {
-		return exact("the last record read (%s) is at the same offset on both", describe(f))
+	if f, ok := x.anchor(a.Before[:min(1, len(a.Before))], a.sure); ok {
+		return exact("the last record read (%s) is at the same offset on both; no look-alike (searched to %d)", describe(f), a.SearchedTo)
 	}
 	return t, "no record at the position is at the same offset on the target"
 }
 
 // anchor finds a record that nothing else looks like at its own offset on the target, with everything between it and the
 // position at its own offset too: records that look alike prove nothing alone. It returns the record next to the position.
-func (x translator) anchor(fs []Fingerprint) (Fingerprint, bool) {
+func (x translator) anchor(fs []Fingerprint, sure func(Fingerprint) bool) (Fingerprint, bool) {
 	for _, f := range fs {
 		if _, there := x.e.AtSame[f.Offset]; !there {
 			return f, false
 		}
-		if f.Twins == TwinsNone {
+		if f.Twins == TwinsNone && sure(f) {
 			return fs[0], true
 		}
 	}

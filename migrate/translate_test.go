@@ -24,16 +24,36 @@ func row(at int64, end int64) migrate.Row {
 		Bounds: &offset.Bounds{End: end, LastStable: end}}
 }
 
-func hit(n int64) *migrate.Search {
-	return &migrate.Search{Matches: true, First: n, Last: n, Followed: true, From: &offset.Record{Offset: n}}
+// at is a run of the target that looks like the n-th record sought.
+func at(off int64, look int) migrate.Run { return migrate.Run{Offset: off, N: 1, Look: look} }
+
+// others are n records of the target that look like none of those sought.
+func others(off int64, n int) migrate.Run { return migrate.Run{Offset: off, N: n, Look: -1} }
+
+// read is a stretch of the target from its first run on, to its end.
+func read(runs ...migrate.Run) *migrate.Stretch {
+	s := &migrate.Stretch{Since: t0.Add(-time.Hour), AtEnd: true, Seen: runs}
+	for _, r := range runs {
+		s.Scanned += r.N
+	}
+	if len(runs) > 0 {
+		s.From = &offset.Record{Offset: runs[0].Offset, Time: t0}
+	}
+	return s
 }
 
 func TestTranslate(t *testing.T) {
 	around := func(at, before []migrate.Fingerprint) *migrate.Surroundings {
-		return &migrate.Surroundings{At: at, Before: before, AtEnd: len(at) == 0}
+		return &migrate.Surroundings{At: at, Before: before, AtEnd: len(at) == 0, SearchedTo: 100, SearchedAll: true, SearchedBack: true}
 	}
+	timed := func(a *migrate.Surroundings) *migrate.Surroundings {
+		a.UnreadTimes, a.EarliestUnread = true, t0
+		return a
+	}
+	part := func(s *migrate.Stretch) *migrate.Stretch { s.AtEnd = false; return s }
+	twin := func(f migrate.Fingerprint, t migrate.Twins) migrate.Fingerprint { f.Twins = t; return f }
+	unsearched := func(a *migrate.Surroundings) *migrate.Surroundings { a.SearchedAll = false; return a }
 	log := func(start, end int64) *offset.Bounds { return &offset.Bounds{Start: start, End: end, LastStable: end} }
-	miss := &migrate.Search{Conclusive: true, From: &offset.Record{Offset: 3}}
 	five := int64(5)
 	for name, c := range map[string]struct {
 		r       migrate.Row
@@ -53,21 +73,52 @@ func TestTranslate(t *testing.T) {
 		"drained": {r: row(100, 100), around: &migrate.Surroundings{AtEnd: true, AtStart: true}, e: migrate.Evidence{Bounds: log(0, 0)}, label: "exact", offset: 0, mention: "nothing to carry: neither log"},
 		"drained, target is not": {r: row(100, 100), around: &migrate.Surroundings{AtEnd: true, AtStart: true}, e: migrate.Evidence{Bounds: log(0, 5)},
 			label: "unresolved", mention: "the source holds no record to look for"},
-		"next record":         {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), At: []*migrate.Search{hit(2)}}, label: "exact", offset: 2, mention: "is at 2"},
-		"last record":         {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Before: []*migrate.Search{hit(8)}}, label: "exact", offset: 9, mention: "last record read"},
-		"last record, twice":  {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Before: []*migrate.Search{{Matches: true, First: 4, Last: 8}}}, label: "at-most-4-again", offset: 5, mention: "identical ones follow up to 8"},
-		"not there yet":       {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Before: []*migrate.Search{{Conclusive: true}}}, label: "unresolved", mention: "not on the target yet (log end 9)"},
-		"stamped on arrival":  {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), At: []*migrate.Search{{Stamped: true}}}, label: "unresolved", mention: "LogAppendTime"},
-		"window too small":    {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, At: []*migrate.Search{{Scanned: 10, From: &offset.Record{}}}}, label: "unresolved", mention: "raise --window"},
-		"fewer copied before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 9), Before: []*migrate.Search{miss, {From: &offset.Record{}}, hit(4)}}, label: "at-most-1-again", offset: 5, mention: "is at 4"},
-		"expired":             {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 20)}, around: around([]migrate.Fingerprint{fp(10, 1)}, nil), e: migrate.Evidence{Bounds: log(2, 30), At: []*migrate.Search{hit(9)}}, label: "at-most-7-again", offset: 2, mention: "the commit 3 expired at the source (log start 10)"},
+		"next record": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(others(0, 2), at(2, 0))},
+			label: "exact", offset: 2, mention: "is at 2; no look-alike (searched to 100)"},
+		"last record": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(8, 0))},
+			label: "exact", offset: 9, mention: "last record read"},
+		"last record, copied twice": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(4, 0), others(5, 2), at(8, 0))},
+			label: "exact", offset: 9, mention: "is at 8"},
+		"between both": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, []migrate.Fingerprint{fp(8, 2)}), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 1), at(5, 0))},
+			label: "exact", offset: 5, mention: "the next record"},
+		"between both, with others, nothing lost": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, []migrate.Fingerprint{fp(8, 2)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 1), others(4, 2), at(6, 0))}, label: "exact", offset: 4, mention: "the last record read"},
+		"between both, with what the source lost": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, []migrate.Fingerprint{fp(4, 2)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 1), others(4, 2), at(6, 0))}, label: "at-most-2-again", offset: 4, mention: "may have been read too"},
+		"an unread look-alike, no neighbour": {r: row(9, 20), around: around([]migrate.Fingerprint{twin(fp(9, 1), migrate.TwinsAfter)}, nil),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(others(0, 7), at(7, 0))}, label: "unresolved", mention: "it cannot be told which of them is on the target"},
+		"an unread look-alike, by the neighbour": {r: row(9, 20), around: around([]migrate.Fingerprint{twin(fp(9, 1), migrate.TwinsAfter)}, []migrate.Fingerprint{fp(8, 2)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(6, 1), at(7, 0))}, label: "exact", offset: 7, mention: "is at 7, behind the last one read; no look-alike of that"},
+		"an unread look-alike, by time": {r: row(9, 20), around: timed(around([]migrate.Fingerprint{twin(fp(9, 1), migrate.TwinsAfter)}, nil)),
+			e: migrate.Evidence{Bounds: log(0, 30), Unread: &offset.Record{Offset: 5}, Stretch: read(others(0, 7), at(7, 0))}, label: "at-most-2-again", offset: 5, mention: "as late as any unread one"},
+		"the last one read has an unread look-alike": {r: row(9, 20), around: around(nil, []migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsAfter)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(7, 0))}, label: "unresolved", mention: "has look-alikes"},
+		"look-alikes on both sides, record by record": {r: row(9, 20), around: around([]migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(10, 3)}, []migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(7, 4)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 3), at(4, 0), at(5, 0), at(6, 1))}, label: "exact", offset: 5, mention: "record by record"},
+		"look-alikes on both sides, one lost": {r: row(9, 20), around: around([]migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(10, 3)}, []migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(7, 4)}),
+			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 3), at(4, 0), at(5, 1))}, label: "at-most-1-again", offset: 4, mention: "may have been read too"},
+		"not searched to the end": {r: row(9, 20), around: unsearched(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(2, 0))},
+			label: "unresolved", mention: "is known up to source offset 100 only (log end 20)"},
+		"not searched to the end, allowed": {r: row(9, 20), around: unsearched(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(2, 0))},
+			allow: true, label: "unproven", offset: 2, mention: "is known up to source offset 100 only"},
+		"dealt anew": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Elsewhere: "a record of t:0 lies on its partition 3", Stretch: read(at(2, 0))},
+			label: "unresolved", mention: "dealt anew on the target: a record of t:0 lies on its partition 3"},
+		"not there yet":      {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read()}, label: "unresolved", mention: "not on the target yet (log end 9)"},
+		"stamped on arrival": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Stretch: &migrate.Stretch{Stamped: true}}, label: "unresolved", mention: "LogAppendTime"},
+		"window too small":   {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, Stretch: part(read(others(0, 10)))}, label: "unresolved", mention: "raise --window"},
+		"the copy ends before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 5), Stretch: read(at(4, 2))},
+			label: "unresolved", mention: "it ends with a copy of source offset 17"},
+		"fewer copied before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(4, 2), others(5, 4))},
+			label: "at-most-2-again", offset: 5, mention: "is at 4"},
+		"expired": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 20)}, around: around([]migrate.Fingerprint{fp(10, 1)}, nil),
+			e: migrate.Evidence{Bounds: log(2, 30), Stretch: read(at(9, 0))}, label: "at-most-7-again", offset: 2, mention: "the commit 3 expired at the source (log start 10)"},
 		"expired, drained, empty target": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 10)}, around: &migrate.Surroundings{AtEnd: true, AtStart: true},
 			e: migrate.Evidence{Bounds: log(4, 4)}, label: "exact", offset: 4, mention: "nothing to carry: the commit 3 expired"},
 		"expired, drained": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 10)}, around: &migrate.Surroundings{AtEnd: true, AtStart: true},
 			e: migrate.Evidence{Bounds: log(4, 9)}, label: "at-most-5-again", offset: 4, mention: "the target's log start is taken"},
-		"past the end": {r: row(25, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 30), Before: []*migrate.Search{hit(8)}}, label: "unresolved", mention: "the commit 25 is past the source's log end 20"},
+		"past the end": {r: row(25, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(8, 0))}, label: "unresolved", mention: "the commit 25 is past the source's log end 20"},
 		"older than the target": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(40, 50),
-			At: []*migrate.Search{{Conclusive: true, From: &offset.Record{Offset: 40, Time: t0.Add(time.Hour)}}}}, label: "at-most-10-again", offset: 40, mention: "log start taken"},
+			Stretch: &migrate.Stretch{Since: t0, AtEnd: true, From: &offset.Record{Offset: 40, Time: t0.Add(time.Hour)}, Seen: []migrate.Run{others(40, 10)}}}, label: "at-most-10-again", offset: 40, mention: "log start taken"},
 		"mm2, the record itself": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 1}, {Source: 9, Target: 12}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "exact", offset: 12, mention: "9 is 12"},
 		"mm2, after a sync":      {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 0}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-14-again", offset: 1, mention: "0 is 0, and 15 lies after it"},
 		"mm2, before all syncs":  {r: row(5, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 9, Target: 9}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "begin at 9, after the position 5"},
@@ -209,37 +260,47 @@ func TestBuildPlan(t *testing.T) {
 	}
 }
 
-func TestCompareAt(t *testing.T) {
-	a, b, c := fp(1, 1), fp(2, 2), fp(3, 3)
-	twin := a
-	twin.Twins = migrate.TwinsBoth
-	at := func(next, last *migrate.Fingerprint) *migrate.Surroundings {
-		s := &migrate.Surroundings{AtEnd: next == nil, AtStart: last == nil}
-		if next != nil {
-			s.At = []migrate.Fingerprint{*next}
-		}
-		if last != nil {
-			s.Before = []migrate.Fingerprint{*last}
-		}
-		return s
+func TestCheck(t *testing.T) {
+	item := func(committed int64, tr migrate.Translation, s *migrate.Stretch) *migrate.Item {
+		return &migrate.Item{Row: row(80, 100), Group: "g", Current: &offset.Committed{Offset: committed}, Translation: tr,
+			Evidence: migrate.Evidence{Bounds: &offset.Bounds{End: 40, LastStable: 40}, Stretch: s}}
 	}
-	moved := b
-	moved.Offset = 77
-	for name, x := range map[string]struct {
-		s, t *migrate.Surroundings
+	exact := migrate.Translation{Offset: 20, Outcome: migrate.Exact}
+	again := migrate.Translation{Offset: 20, Outcome: migrate.Again, Again: 5}
+	known := &migrate.Stretch{Seen: []migrate.Run{others(10, 8), at(19, 1), at(20, 0), others(22, 9)}, Until: 40, AtEnd: true}
+	missing := item(0, exact, nil)
+	missing.Current = nil
+	drained := item(40, migrate.Translation{Outcome: migrate.Unresolved}, nil)
+	drained.Row.Around = &migrate.Surroundings{AtEnd: true, AtStart: true}
+	late := item(20, migrate.Translation{Outcome: migrate.Unresolved}, &migrate.Stretch{Seen: []migrate.Run{at(19, 1)}, AtEnd: true})
+	late.Row.Around = &migrate.Surroundings{Before: []migrate.Fingerprint{fp(79, 1), fp(78, 2)}, SearchedAll: true, SearchedBack: true}
+	for name, c := range map[string]struct {
+		i    *migrate.Item
 		want migrate.Verdict
+		by   int64
+		says string
 	}{
-		"same next":             {at(&b, &a), at(&moved, nil), migrate.VerdictSame},
-		"same last":             {at(&b, &a), at(nil, &a), migrate.VerdictSame},
-		"one behind":            {at(&c, &b), at(&b, &a), migrate.VerdictDiffers},
-		"drained, all read":     {at(nil, nil), at(nil, &c), migrate.VerdictSame},
-		"drained, not all read": {at(nil, nil), at(&c, nil), migrate.VerdictUnknown},
-		"look-alikes":           {at(&twin, &c), at(&a, &b), migrate.VerdictUnknown},
-		"look-alikes, sure":     {at(&twin, &c), at(&a, &c), migrate.VerdictSame},
-		"empty target":          {at(&a, nil), at(nil, nil), migrate.VerdictUnknown},
+		"same":                {item(20, exact, known), migrate.VerdictSame, 0, ""},
+		"same, behind a gap":  {item(21, exact, &migrate.Stretch{Seen: []migrate.Run{at(10, 1), at(18, 1)}, Until: 40, AtEnd: true}), migrate.VerdictSame, 0, ""},
+		"ahead":               {item(22, exact, known), migrate.VerdictAhead, 1, "ahead by 1 record"},
+		"behind":              {item(10, exact, known), migrate.VerdictBehind, 9, "behind by 9 records"},
+		"behind, not counted": {item(12, exact, nil), migrate.VerdictBehind, 8, "behind by at most 8 records"},
+		"ahead of a bound":    {item(30, again, nil), migrate.VerdictAhead, 10, "ahead by at most 10 records"},
+		"behind a bound":      {item(18, again, nil), migrate.VerdictBehind, 7, "behind by at most 7 records"},
+		"within a bound":      {item(22, again, nil), migrate.VerdictUnknown, 0, "from 20 to 25"},
+		"unproven":            {item(20, migrate.Translation{Outcome: migrate.Unresolved, Reasons: []string{"record: alike"}}, nil), migrate.VerdictUnknown, 0, "alike"},
+		"past the log end":    {item(50, exact, nil), migrate.VerdictDiffers, 0, "outside its log [0, 40]"},
+		"none":                {missing, migrate.VerdictMissing, 0, "no commit"},
+		"drained, all read":   {drained, migrate.VerdictSame, 0, "has read all"},
+		"the copy is late":    {late, migrate.VerdictBehind, 0, "ends with a copy of source offset 78"},
 	} {
-		if got, why := migrate.CompareAt(x.s, x.t); got != x.want {
-			t.Errorf("%s: %s (%s), want %s", name, got, why, x.want)
+		got := migrate.Check(c.i)
+		by := int64(0)
+		if got.By != nil {
+			by = *got.By
+		}
+		if got.Verdict != c.want || by != c.by || !strings.Contains(got.Detail, c.says) {
+			t.Errorf("%s: %s by %d (%s), want %s by %d", name, got.Verdict, by, got.Detail, c.want, c.by)
 		}
 	}
 }

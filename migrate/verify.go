@@ -5,8 +5,7 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -16,13 +15,15 @@ import (
 // Verdict is what comparing one row came to.
 type Verdict string
 
-// The verdicts. Only differs and missing are differences.
+// The verdicts. A target group that is behind reads records again; one that is ahead, differs or is missing may skip some.
 const (
 	VerdictSame    Verdict = "same-record" // both groups read the same record next, or read the same one last
-	VerdictDiffers Verdict = "differs"     // they do not
+	VerdictBehind  Verdict = "behind"      // the target group reads records that the source's has read
+	VerdictAhead   Verdict = "ahead"       // the target group has read records that the source's has not
+	VerdictDiffers Verdict = "differs"     // a commit is outside its log
 	VerdictMissing Verdict = "missing"     // the target has no commit there, or no such partition
 	VerdictNone    Verdict = "no-commit"   // neither has a commit there, or the source has none
-	VerdictUnknown Verdict = "unknown"     // one side could not be read, or has no record to compare
+	VerdictUnknown Verdict = "not-known"   // it cannot be told
 )
 
 // Checked is one row of a verification.
@@ -34,110 +35,151 @@ type Checked struct {
 	Current *offset.Committed
 	Bounds  *offset.Bounds
 	Verdict Verdict
-	Detail  string
+	// By is how many records the target is behind or ahead, at the most; nil where that is not known.
+	By     *int64
+	Detail string
 }
 
-// Verify reads where the exported groups stand on the target and compares the records at both positions. The export must
-// have fingerprints. The error is set where the target cannot be read at all. phase may be nil.
-func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping, phase Phase) ([]Checked, error) {
-	q := Query{Header: x.Header, Mapping: m, Phase: phase}
+// Verify reads where the exported groups stand on the target and compares the records at both positions: it finds where the
+// source's position is there, as an import does, and says where the target group is from that. The export must have
+// fingerprints. The error is set where the target cannot be read at all. phase may be nil.
+func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping, window int, phase Phase) ([]Checked, error) {
+	q := Query{Header: x.Header, Mapping: m, Window: window, Phase: phase, Rules: Rules{Strategies: DefaultStrategies()}}
 	for _, g := range x.Groups {
 		q.Rows = append(q.Rows, g.Rows...)
 	}
-	t := &target{cl: cl}
-	items, err := t.look(ctx, q)
+	res, err := TranslateAll(ctx, cl, q)
 	if err != nil {
 		return nil, err
 	}
-	var places []Place
-	for _, i := range items {
-		if i.Evidence.Err == nil && i.Current != nil && i.Row.Around != nil {
-			places = append(places, Place{i.Target, i.Current.Offset})
-		}
-	}
-	got := make(map[Place]Read, len(places))
-	for part := range slices.Chunk(places, exportBatch) {
-		round, cancel := phase.begin(ctx, "read the target's records")
-		maps.Copy(got, ReadSurroundings(round, cl, t.topics, t.log, part))
-		err := context.Cause(round)
-		cancel()
-		if err != nil {
-			return nil, err
-		}
-	}
-	out := make([]Checked, 0, len(items))
-	for _, i := range items {
-		c := Checked{Row: i.Row, Group: i.Group, Target: i.Target, Current: i.Current, Bounds: i.Evidence.Bounds}
-		c.Verdict, c.Detail = verdict(i, got)
-		out = append(out, c)
+	out := make([]Checked, 0, len(res.Items))
+	for _, i := range res.Items {
+		out = append(out, Check(i))
 	}
 	return out, nil
 }
 
-func verdict(i *Item, got map[Place]Read) (Verdict, string) {
+// Check says where the target group of a translated row is. It is pure.
+func Check(i *Item) Checked {
+	c := Checked{Row: i.Row, Group: i.Group, Target: i.Target, Current: i.Current, Bounds: i.Evidence.Bounds}
+	says := func(v Verdict, format string, args ...any) Checked {
+		c.Verdict, c.Detail = v, fmt.Sprintf(format, args...)
+		return c
+	}
+	e := i.Evidence
 	switch {
 	case i.Row.Gone:
-		return VerdictNone, "the topic or partition does not exist any more at the source"
+		return says(VerdictNone, "the topic or partition does not exist any more at the source")
 	case i.Row.Committed == nil && i.Row.Error != "":
-		return VerdictUnknown, "the source: " + i.Row.Error
+		return says(VerdictUnknown, "the source: %s", i.Row.Error)
 	case i.Row.Committed == nil:
-		return VerdictNone, ""
-	case i.Evidence.Err != nil:
-		return VerdictMissing, i.Evidence.Err.Error()
+		return says(VerdictNone, "")
+	case e.Err != nil:
+		return says(VerdictMissing, "%v", e.Err)
+	case i.Unstable:
+		return says(VerdictUnknown, "a transaction that is still open holds a commit for it on the target")
 	case i.Current == nil:
-		return VerdictMissing, "the target group has no commit there"
-	case i.Row.Around == nil:
-		return VerdictUnknown, "the source's records were not read"
-	case i.Evidence.Bounds == nil:
-		return VerdictUnknown, "the target's log start and end are not known"
+		return says(VerdictMissing, "the target group has no commit there")
+	case e.Bounds == nil:
+		return says(VerdictUnknown, "the target's log start and end are not known")
 	}
 	for _, side := range []struct {
 		name string
 		n    int64
 		b    *offset.Bounds
-	}{{"source", i.Row.Committed.Offset, i.Row.Bounds}, {"target", i.Current.Offset, i.Evidence.Bounds}} {
+	}{{"source", i.Row.Committed.Offset, i.Row.Bounds}, {"target", i.Current.Offset, e.Bounds}} {
 		if side.b != nil && (side.n < side.b.Start || side.n > side.b.End) {
-			return VerdictDiffers, fmt.Sprintf("the commit %d at the %s is outside its log [%d, %d]", side.n, side.name, side.b.Start, side.b.End)
+			return says(VerdictDiffers, "the commit %d at the %s is outside its log [%d, %d]", side.n, side.name, side.b.Start, side.b.End)
 		}
 	}
-	read := got[Place{i.Target, i.Current.Offset}]
-	if read.Err != nil {
-		return VerdictUnknown, fmt.Sprintf("the target's records could not be read: %v", read.Err)
+	if !i.Resolved() {
+		return c.unresolved(i)
 	}
-	return CompareAt(i.Row.Around, &read.Surroundings)
+	return c.resolved(i)
 }
 
-// CompareAt says whether two positions are the same one: the next record is the same on both, or the last one read is,
-// since one of the logs may lack what follows. It is pure.
-func CompareAt(source, target *Surroundings) (Verdict, string) {
-	at := len(source.At) > 0 && len(target.At) > 0 && source.At[0].Same(target.At[0])
-	before := len(source.Before) > 0 && len(target.Before) > 0 && source.Before[0].Same(target.Before[0])
+// unresolved is a row whose position on the target is not known. It may still be known that it is not reached.
+func (c Checked) unresolved(i *Item) Checked {
+	if a := i.Row.Around; a != nil && a.drained() && i.Current.Offset == i.Evidence.Bounds.End {
+		c.Verdict, c.Detail = VerdictSame, "the source holds no record, and the target group has read all of its own"
+		return c
+	}
+	if a := i.Row.Around; a != nil && i.Evidence.Stretch != nil {
+		d := decision{r: i.Row, e: i.Evidence, a: a}
+		if n := d.lastRead(); n >= 0 && d.late(n) {
+			c.Verdict = VerdictBehind
+			c.Detail = fmt.Sprintf("the target's log ends with a copy of source offset %d, before the position", d.print(i.Evidence.Stretch.Seen[n]).Offset)
+			return c
+		}
+	}
+	c.Verdict, c.Detail = VerdictUnknown, strings.Join(i.Reasons, "; ")
+	return c
+}
+
+// resolved holds the target's commit against the position: the position itself, or a stretch in which it lies.
+func (c Checked) resolved(i *Item) Checked {
+	low, high, at := i.Offset, i.Offset+i.Translation.Again, i.Current.Offset
+	by := func(v Verdict, n int64, counted bool) Checked {
+		if n == 0 {
+			c.Verdict, c.Detail = VerdictSame, i.Proof
+			return c
+		}
+		most := ""
+		if !counted {
+			most = "at most "
+		}
+		noun := "records"
+		if n == 1 {
+			noun = "record"
+		}
+		c.Verdict, c.By = v, &n
+		c.Detail = fmt.Sprintf("%s by %s%d %s: %s", v, most, n, noun, i.Proof)
+		return c
+	}
 	switch {
-	case at && (before || source.At[0].Twins == TwinsNone):
-		return VerdictSame, "the next record is the same: " + describe(source.At[0])
-	case before && source.Before[0].Twins == TwinsNone:
-		return VerdictSame, "the last record read is the same: " + describe(source.Before[0])
-	case at || before:
-		return VerdictUnknown, "records that look alike are at both positions, and what is around them differs"
-	}
-	if len(source.At)+len(source.Before) == 0 {
-		if target.AtEnd {
-			return VerdictSame, "the source holds no record, and the target group has read all of its own"
+	case at < low:
+		n, counted := i.Evidence.Stretch.between(at, low)
+		if i.Translation.Again > 0 {
+			n, counted = high-at, false
 		}
-		return VerdictUnknown, "the source holds no record to compare"
-	}
-	if len(target.At)+len(target.Before) == 0 {
-		return VerdictUnknown, "the target holds no record to compare"
-	}
-	next := func(s *Surroundings) string {
-		if len(s.At) == 0 {
-			return "at its log end"
+		return by(VerdictBehind, n, counted)
+	case at > high:
+		n, counted := i.Evidence.Stretch.between(high, at)
+		if i.Translation.Again > 0 {
+			n, counted = at-low, false
 		}
-		f := s.At[0]
-		if f.Time.IsZero() {
-			return fmt.Sprintf("next is %d, without a time", f.Offset)
-		}
-		return fmt.Sprintf("next is %d of %s", f.Offset, offset.FormatTime(f.Time))
+		return by(VerdictAhead, n, counted)
+	case i.Translation.Again > 0:
+		c.Verdict, c.Detail = VerdictUnknown, fmt.Sprintf("the position lies from %d to %d: %s", low, high, i.Proof)
+		return c
 	}
-	return VerdictDiffers, fmt.Sprintf("source: %s; target: %s", next(source), next(target))
+	return by(VerdictSame, 0, true)
+}
+
+// between counts the data records of the target between two offsets. counted is false where the stretch does not hold all of
+// them, and the count is of offsets then.
+func (s *Stretch) between(from, until int64) (n int64, counted bool) {
+	if s == nil || s.Err != nil || s.Stamped || len(s.Seen) == 0 || s.Seen[0].Offset > from || s.Until < until {
+		return until - from, false
+	}
+	for k, run := range s.Seen {
+		if run.N == 1 {
+			if run.Offset >= from && run.Offset < until {
+				n++
+			}
+			continue
+		}
+		end := s.Until
+		if k+1 < len(s.Seen) {
+			end = s.Seen[k+1].Offset
+		}
+		if run.Offset >= until || end <= from {
+			continue
+		}
+		if run.Offset < from || end > until { // where its records lie exactly is not kept
+			return until - from, false
+		}
+		n += int64(run.N)
+	}
+	return n, true
 }

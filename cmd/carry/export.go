@@ -29,6 +29,7 @@ type exportOptions struct {
 	noPrint bool
 	expect  []string
 	idle    bool
+	ahead   int
 
 	scope cli.TopicScope
 	tally exportTally
@@ -86,13 +87,17 @@ of --group; --from store:URL those of a store. --to-store URL also saves the off
 	_ = c.RegisterFlagCompletionFunc("from", a.Completer().Snapshots())
 	f.StringVar(&o.toStore, "to-store", "", "save the offsets in the store at `URL`: file:PATH, sqlite:PATH, postgres://…, mysql://…, redis://…")
 	f.BoolVar(&o.noPrint, "no-fingerprint", false, "read no records: faster, and import can prove nothing on another cluster")
+	addLookAhead(f, &o.ahead)
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "fail where one of these `TOPICS` has no visible commit")
 	f.BoolVar(&o.idle, "require-idle", false, "refuse groups that have members")
 	return c
 }
 
 func (o *exportOptions) parse(c *cobra.Command, args []string) error {
-	var err error
+	err := checkLookAhead(o.ahead)
+	if err != nil {
+		return err
+	}
 	if o.scope, err = o.topics.Resolve(c); err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (o *exportOptions) run(ctx context.Context, s *cli.Session, args []string) 
 
 // read reads the groups, or what --from names.
 func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string, sink *exportSink) (incomplete bool, err error) {
-	opts := migrate.ExportOptions{Fingerprints: !o.noPrint, CreatedAt: o.app.Now(), Version: o.app.Version, RequireIdle: o.idle, Expect: o.expect, Phase: s.Phase}
+	opts := migrate.ExportOptions{Fingerprints: !o.noPrint, LookAhead: o.ahead, CreatedAt: o.app.Now(), Version: o.app.Version, RequireIdle: o.idle, Expect: o.expect, Phase: s.Phase}
 	if o.scope.Any() {
 		opts.Topics = o.scope.Matcher
 	}

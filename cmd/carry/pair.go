@@ -18,6 +18,7 @@ type pair struct {
 	mapping mappingFlags
 	source  sourceFlags
 	target  string // the profile
+	ahead   int    // how many records after a position are searched for look-alikes
 
 	places migrate.Mapping
 	scope  cli.TopicScope
@@ -30,11 +31,15 @@ func (p *pair) add(f *pflag.FlagSet) {
 	p.topics.Add(f)
 	p.mapping.add(f)
 	p.source.add(f, "")
+	addLookAhead(f, &p.ahead)
 	f.StringVar(&p.target, "target-profile", "", "`NAME` of the profile of the target cluster, the same as --profile")
 }
 
 func (p *pair) parse(c *cobra.Command) error {
-	var err error
+	err := checkLookAhead(p.ahead)
+	if err != nil {
+		return err
+	}
 	if p.places, err = p.mapping.mapping(); err != nil {
 		return err
 	}
@@ -103,7 +108,7 @@ func (p *pair) export(ctx context.Context, source *cli.Session, args []string) (
 		return nil, err
 	}
 	cancel()
-	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: p.app.Now(), Version: p.app.Version, Phase: source.Phase}
+	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: p.app.Now(), Version: p.app.Version, Phase: source.Phase, LookAhead: p.ahead}
 	if p.scope.Any() {
 		opts.Topics = p.scope.Matcher
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
@@ -27,7 +28,7 @@ func (f *strategyFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.strategies, "strategy", []string{"same", "record"}, "ways to translate in order of preference, `LIST` of same, record, mm2, table, timestamp, end-distance")
 	fs.BoolVar(&f.unproven, "allow-unproven", false, "take offsets that are not proven: timestamp and end-distance can skip records")
 	fs.Int64Var(&f.maxAgain, "max-again", -1, "leave a row unresolved where more than `N` records would be read again")
-	fs.IntVar(&f.window, "window", migrate.DefaultWindow, "compare at most `N` records of a partition with one fingerprint")
+	fs.IntVar(&f.window, "window", migrate.DefaultWindow, "compare at most `N` records of a partition of the target with one position")
 	fs.StringVar(&f.table, "table", "", "pairs of offsets for strategy table: `FILE` of topic,partition,source_offset,target_offset")
 	fs.StringVar(&f.mm2Target, "mm2-target", "", "the `ALIAS` that MirrorMaker 2 has for the target, where the source has offset syncs for several")
 }
@@ -125,4 +126,16 @@ func (f *strategyFlags) sourceSyncs(ctx context.Context, m *migrate.MM2, source 
 		}
 	}
 	return m.ReadSyncs(ctx, source.Client, migrate.SyncsTopic(alias))
+}
+
+// addLookAhead is the flag of every command that takes fingerprints.
+func addLookAhead(fs *pflag.FlagSet, n *int) {
+	fs.IntVar(n, "look-ahead", migrate.DefaultLookAhead, "search `N` records after each position for others that look the same; where more follow, a proof is not exact")
+}
+
+func checkLookAhead(n int) error {
+	if n < 1 {
+		return cli.Usagef("", "--look-ahead %d: a number of records from 1 on", n)
+	}
+	return nil
 }

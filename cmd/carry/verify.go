@@ -24,14 +24,15 @@ func newMigrateVerify(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify GROUP…",
 		Short: "Compare where groups stand on two clusters, record by record",
-		Long: `Reads both clusters at once and compares the records at both positions by fingerprint. A position is the same where both
-groups read the same record next, or have read the same one last. Without differences the exit status is 0.
+		Long: `Reads both clusters at once, finds where the source's positions are on the target as an import does, and says where the
+target group is from there: at the same record, behind (it reads records again), ahead (records are skipped for it), or not
+known. The exit status is 0 unless a position is ahead, different or missing.
 
 The ordinary connection flags name the target (or --target-profile), --source-profile or --source-bootstrap-server the source.
 Groups that are reading move on between the two looks: stop them first.` + cli.ExitStatus(
 			"  4  partly known: a position could not be compared",
 			"  5  no such group at the source",
-			"  8  a position differs, or the target has none"),
+			"  8  a target position is ahead or outside its log, or there is none"),
 		Example: `  koffset --profile new migrate verify billing --source-profile old
   koffset -b new:9092 migrate verify --all-groups --source-bootstrap-server old:9092 --mm2-source old
   koffset migrate verify billing --source-profile old --target-profile new -o json`,
@@ -61,7 +62,7 @@ func (o *verifyOptions) run(ctx context.Context, source, target *cli.Session, ar
 	if err != nil {
 		return err
 	}
-	rows, err := migrate.Verify(ctx, target.Client, x, o.places, target.Phase)
+	rows, err := migrate.Verify(ctx, target.Client, x, o.places, 0, target.Phase)
 	if err != nil {
 		return migrateFault(cli.Cause(ctx, err))
 	}
@@ -80,6 +81,7 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		{Header: "SOURCE-OFFSET", Key: "source_offset", Right: true},
 		{Header: "TARGET-OFFSET", Key: "target_offset", Right: true},
 		{Header: "VERDICT", Key: "verdict"},
+		{Header: "BY", Key: "by", Right: true, HideEmpty: true},
 		{Header: "DETAIL", Key: "detail", HideEmpty: true},
 	}})
 	for _, r := range rows {
@@ -96,21 +98,34 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		}
 		verdict := render.String(string(r.Verdict))
 		switch r.Verdict {
-		case migrate.VerdictDiffers, migrate.VerdictMissing:
+		case migrate.VerdictAhead, migrate.VerdictDiffers, migrate.VerdictMissing:
 			verdict = verdict.Styled(render.Bad)
-		case migrate.VerdictUnknown:
+		case migrate.VerdictBehind, migrate.VerdictUnknown:
 			verdict = verdict.Styled(render.Warn)
 		}
+		by := render.None()
+		if r.By != nil {
+			by = render.Int(*r.By)
+		}
 		w.Row(render.String(r.Row.Group), render.String(r.Group), render.String(r.Row.Topic), render.String(r.Target.Topic),
-			render.Int32(r.Target.Partition), from, to, verdict, render.Text(r.Detail))
+			render.Int32(r.Target.Partition), from, to, verdict, by, render.Text(r.Detail))
 	}
-	same, bad, unknown := count[migrate.VerdictSame], count[migrate.VerdictDiffers]+count[migrate.VerdictMissing], count[migrate.VerdictUnknown]
-	summary := render.Object(render.F("same", render.Int(int64(same))), render.F("differ", render.Int(int64(count[migrate.VerdictDiffers]))),
-		render.F("missing", render.Int(int64(count[migrate.VerdictMissing]))), render.F("unknown", render.Int(int64(unknown))), render.F("no_commit", render.Int(int64(count[migrate.VerdictNone]))))
+	same, unknown := count[migrate.VerdictSame], count[migrate.VerdictUnknown]
+	bad := count[migrate.VerdictAhead] + count[migrate.VerdictDiffers] + count[migrate.VerdictMissing]
+	var fields []render.Field
+	for _, f := range []struct {
+		key string
+		v   migrate.Verdict
+	}{{"same", migrate.VerdictSame}, {"behind", migrate.VerdictBehind}, {"ahead", migrate.VerdictAhead}, {"differ", migrate.VerdictDiffers},
+		{"missing", migrate.VerdictMissing}, {"unknown", migrate.VerdictUnknown}, {"no_commit", migrate.VerdictNone}} {
+		fields = append(fields, render.F(f.key, render.Int(int64(count[f.v]))))
+	}
+	summary := render.Object(fields...)
 	if err := w.Close(render.End{Incomplete: incomplete || unknown > 0, Fields: []render.Field{render.F("summary", summary)}}); err != nil {
 		return err
 	}
-	o.app.Streams.Note("%s at the same record, %s different or missing, %s not known", text.Plural(same, "partition"), text.Count(bad), text.Count(unknown))
+	o.app.Streams.Note("%s at the same record, %s behind, %s ahead, %s different or missing, %s not known", text.Plural(same, "partition"),
+		text.Count(count[migrate.VerdictBehind]), text.Count(count[migrate.VerdictAhead]), text.Count(bad-count[migrate.VerdictAhead]), text.Count(unknown))
 	switch {
 	case bad > 0:
 		return cli.Quietly(cli.ExitCheck)

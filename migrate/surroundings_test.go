@@ -45,14 +45,14 @@ func TestLargeBatches(t *testing.T) {
 			}
 		}
 	}
-	topics, log := logOf(t, cl, "large")
+	_, log := logOf(t, cl, "large")
 	var places []migrate.Place
 	for p := range int32(3) {
 		for n := range int64(13) {
 			places = append(places, place("large", p, n))
 		}
 	}
-	for p, r := range migrate.ReadSurroundings(t.Context(), cl, topics, log, places) {
+	for p, r := range migrate.ReadSurroundings(t.Context(), cl, log, places, 0) {
 		switch {
 		case r.Err != nil:
 			t.Errorf("%v: %v", p, r.Err)
@@ -94,7 +94,7 @@ func TestMovedLeaders(t *testing.T) {
 	for p := range int32(6) {
 		places = append(places, place("moving", p, 10))
 	}
-	for p, r := range migrate.ReadSurroundings(t.Context(), cl, topics, log, places) {
+	for p, r := range migrate.ReadSurroundings(t.Context(), cl, log, places, 0) {
 		if p.Partition.Partition == 4 {
 			if r.Err == nil || !strings.Contains(r.Err.Error(), "moving:4") || !strings.Contains(r.Err.Error(), "TOPIC_AUTHORIZATION_FAILED") {
 				t.Errorf("a partition that may not be read gives %v", r.Err)
@@ -112,12 +112,12 @@ func TestManyPlacesOfOnePartition(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	kafkatest.CreateTopic(t, cl, "one", 1)
 	kafkatest.Produce(t, cl, kafkatest.Records("one", 0, 700, 1000, 10)...)
-	topics, log := logOf(t, cl, "one")
+	_, log := logOf(t, cl, "one")
 	var places []migrate.Place
 	for n := range int64(701) {
 		places = append(places, place("one", 0, n), place("one", 0, n))
 	}
-	got := migrate.ReadSurroundings(t.Context(), cl, topics, log, places)
+	got := migrate.ReadSurroundings(t.Context(), cl, log, places, 0)
 	if len(got) != 701 {
 		t.Fatalf("%d places came back", len(got))
 	}
