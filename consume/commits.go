@@ -167,12 +167,7 @@ func (c *commits) do(ctx context.Context, job commitJob) committed {
 // sameTopics refuses positions of a topic that is not the one they were read from. Brokers before 4.1 are told the name alone,
 // and would take the old topic's offsets for the new one's. The error is an *Error where the topic is another one or gone.
 func (c *commits) sameTopics(ctx context.Context, marks []mark) error {
-	ids := map[string]string{}
-	for _, m := range marks {
-		if m.topicID != "" && !m.skip {
-			ids[m.Topic] = m.topicID
-		}
-	}
+	ids := topicIDs(marks)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -190,6 +185,17 @@ func (c *commits) sameTopics(ctx context.Context, marks []mark) error {
 		}
 	}
 	return nil
+}
+
+// topicIDs are the ids of the topics that marks are of, by name, where they are known.
+func topicIDs(marks []mark) map[string]string {
+	ids := map[string]string{}
+	for _, m := range marks {
+		if m.topicID != "" && !m.skip {
+			ids[m.Topic] = m.topicID
+		}
+	}
+	return ids
 }
 
 // commit commits positions to the group.
@@ -220,11 +226,19 @@ func (c *commits) commit(ctx context.Context, job commitJob, out *committed) {
 		known := append(c.ours[p.Partition], p.Offset)
 		c.ours[p.Partition] = known[max(0, len(known)-4):]
 	}
-	commit := func() func(func(Position, error) bool) { return sendCommit(ctx, cfg.Client, cfg.Group, send) }
+	commit := func() func(func(Position, error) bool) {
+		return sendCommit(ctx, cfg.Client, cfg.Group, send, topicIDs(job.marks))
+	}
 	if c.r.member != nil {
 		commit = func() func(func(Position, error) bool) { return c.r.member.commit(ctx, send) }
 	}
 	for p, err := range commit() {
+		if errors.Is(err, kerr.UnknownTopicID) {
+			// The broker knows better than the look before it: the topic went away in between.
+			if own := new(Error); errors.As(c.sameTopics(ctx, job.marks), &own) {
+				out.fatal = own
+			}
+		}
 		if err != nil {
 			out.failed = append(out.failed, p.Partition.String()+": "+commitReason(err))
 			continue

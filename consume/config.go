@@ -37,6 +37,13 @@ type Config struct {
 	// never looks. New partitions start at the log start.
 	Discovery time.Duration
 
+	// Silence is how long a partition's broker may not answer before it is said, before the lag is unknown and before the run
+	// is no longer healthy; 0 is 10 s.
+	Silence time.Duration
+	// Unreachable ends a run with an end, with an error of kind Unreachable, where nothing of what it has left to read has
+	// answered for so long; 0 waits for ever. A run without an end always waits.
+	Unreachable time.Duration
+
 	Sink Sink
 	// Store is where positions are saved beside Kafka: on every completed checkpoint, or with every auto-commit. nil is nowhere.
 	Store OffsetStore
@@ -222,6 +229,7 @@ const (
 	defaultTimeout     = 10 * time.Minute
 	minInterval        = 10 * time.Millisecond
 	defaultStopTimeout = 10 * time.Second
+	defaultSilence     = 10 * time.Second
 	defaultMaxBytes    = 8 << 20
 	defaultPartBytes   = 1 << 20
 	defaultBuffer      = 32 << 20
@@ -253,6 +261,7 @@ func (c *Config) fill() {
 	def(&c.Commit.Interval, defaultAutoCommit)
 	def(&c.Checkpoints.Timeout, defaultTimeout)
 	def(&c.StopTimeout, defaultStopTimeout)
+	def(&c.Silence, defaultSilence)
 	c.Checkpoints.MaxConcurrent = max(1, c.Checkpoints.MaxConcurrent)
 	c.Checkpoints.Retained = max(1, c.Checkpoints.Retained)
 	if c.Checkpoints.Retention == "" {

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // end finishes a run whose loop has ended with err, and says what was kept.
@@ -16,6 +19,11 @@ func (r *run) end(err error) (Summary, error) {
 	switch {
 	case err == nil:
 		s.Ended = Finished
+		for _, p := range r.list {
+			if why, short := p.short(); short && r.left != 0 {
+				s.Short, s.Ended = append(s.Short, why), Incomplete
+			}
+		}
 	case errors.Is(err, errStop):
 		s.Ended = Cancelled
 		if errors.Is(context.Cause(r.ctx), ErrSuspended) {
@@ -43,6 +51,7 @@ func (r *run) end(err error) (Summary, error) {
 		err, s.Ended = fmt.Errorf("close the sink: %w", cerr), Broken
 	}
 	r.retain(&s)
+	r.sayShort(&s)
 	s.Committed = r.commit.last
 	r.stats.setPhase(PhaseEnded)
 	s.Stats = r.Stats()
@@ -67,7 +76,7 @@ func (r *run) closeFetching(ctx context.Context) (wait func()) {
 
 // finish makes the last checkpoint and the last commit.
 func (r *run) finish(ctx context.Context, s *Summary) error {
-	final := map[Ending]string{Finished: "finished", Cancelled: "cancelled", Suspended: "suspended"}[s.Ended]
+	final := map[Ending]string{Finished: "finished", Incomplete: "incomplete", Cancelled: "cancelled", Suspended: "suspended"}[s.Ended]
 	// The commit under way first: the last one must not be overtaken by it.
 	if _, err := r.commit.finish(ctx); err != nil {
 		return err
@@ -83,6 +92,26 @@ func (r *run) finish(ctx context.Context, s *Summary) error {
 		return errorf(Failed, "the checkpoint, if there is one, holds the same offsets", "the last commit to group %s failed", r.cfg.Group)
 	}
 	return nil
+}
+
+// sayShort says what was asked for and not read, or read and not asked for.
+func (r *run) sayShort(s *Summary) {
+	if n := len(s.Short); n > 0 {
+		hint := "start it again later: it reads the whole again"
+		if s.Kept != "" {
+			hint = "start it again later with --restore latest: it goes on there"
+		}
+		const shown = 5
+		why := strings.Join(s.Short[:min(shown, n)], "; ")
+		if n > shown {
+			why += fmt.Sprintf("; and %d more partitions", n-shown)
+		}
+		r.notify(warnf(hint, "incomplete: %s", why))
+	}
+	if n := r.stats.outside.Load(); n > 0 {
+		r.notify(warnf("the times of the topic are not in order: filter by time behind koffset, or begin earlier and end later",
+			"%s of the records lie outside the window: their own times are before its start or at or after its end, and records of the window may lie outside what was read", text.Count(n)))
+	}
 }
 
 // onlyRunLimit says that the run ended because of its own record limit: the job can go on.
@@ -112,6 +141,8 @@ func (r *run) retain(s *Summary) {
 		if r.plan.Committer != CommitsNever {
 			why += ", after the last commit"
 		}
+	case Incomplete:
+		why = "the end that was asked for is not reached"
 	case Suspended:
 		why = "a suspension always keeps it"
 	case Cancelled:

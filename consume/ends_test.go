@@ -1,7 +1,9 @@
 package consume_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,10 +42,8 @@ func TestEnds(t *testing.T) {
 		{"a group", consume.Start{Position: position(t, f.Topic+":0=earliest,"+f.Topic+":1=earliest,"+f.Topic+":2=latest", offset.RoleStart)},
 			consume.End{Until: position(t, f.Topic+":0=group:"+f.App+","+f.Topic+":1=group:"+f.App+","+f.Topic+":2=latest", offset.RoleEnd)},
 			all(span(f.Topic, 0, 4, 6), span(f.Topic, 1, 0, 7))},
-		{"before the start reads nothing", from(t, "9"), until(t, "7"), nil},
 		{"range", consume.Start{}, consume.End{Ranges: []consume.Range{rangeOf(t, f.Topic+":1=3:6"), rangeOf(t, f.Topic+":2=0:1")}}, all(span(f.Topic, 1, 3, 6), span(f.Topic, 2, 0, 1))},
-		{"range past the end", consume.Start{}, consume.End{Ranges: []consume.Range{rangeOf(t, f.Topic+":1=8:5000")}}, span(f.Topic, 1, 8, 10)},
-		{"counted range", consume.Start{}, consume.End{Ranges: []consume.Range{rangeOf(t, f.Topic+":1=3+4"), rangeOf(t, f.Topic+":0=8+100")}}, all(span(f.Topic, 1, 3, 7), span(f.Topic, 0, 8, 10))},
+		{"counted range", consume.Start{}, consume.End{Ranges: []consume.Range{rangeOf(t, f.Topic+":1=3+4"), rangeOf(t, f.Topic+":0=8+2")}}, all(span(f.Topic, 1, 3, 7), span(f.Topic, 0, 8, 10))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sink := &collector{}
@@ -60,6 +60,149 @@ func TestEnds(t *testing.T) {
 			}
 			if sum.Ended != consume.Finished {
 				t.Errorf("ended %s", sum.Ended)
+			}
+		})
+	}
+}
+
+// An end that cannot be the end is refused as a start would be, or taken as a policy says; nothing was read or committed.
+func TestEndRefusals(t *testing.T) {
+	_, cl := fake(t)
+	f := kafkatest.F1(t, cl, "")
+	ranged := func(s string) consume.Config {
+		return consume.Config{End: consume.End{Ranges: []consume.Range{rangeOf(t, s)}}}
+	}
+	for _, c := range []struct {
+		name string
+		cfg  consume.Config
+		kind consume.ErrorKind
+		says string
+		// with a policy instead of the refusal
+		clamped, skipped []string
+	}{
+		{"before the start", consume.Config{Topics: topics(f.Topic), Start: from(t, "9"), End: until(t, "7")}, consume.Refused, "the end 7 lies before the start 9", nil, nil},
+		{"past the log end", consume.Config{Topics: topics(f.Topic), Start: from(t, "8"), End: until(t, "9000")}, consume.Refused, "9000", all(span(f.Topic, 0, 8, 10), span(f.Topic, 1, 8, 10), span(f.Topic, 2, 8, 10)), nil},
+		{"a range past the log end", ranged(f.Topic + ":1=8:5000"), consume.Refused, "the range ends at 5000, past the log end 10", span(f.Topic, 1, 8, 10), nil},
+		{"of another topic", consume.Config{Topics: topics(f.Topic), Start: from(t, "earliest"), End: until(t, "nosuch:0=5")}, consume.NotFound, "the end names nosuch:0, which is not read", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(p offset.OutOfRange) ([]string, error) {
+				sink := &collector{}
+				cfg := c.cfg
+				cfg.Client, cfg.Sink, cfg.Policies.OutOfRange, cfg.Group, cfg.Commit.Auto = cl, sink, p, "ends-"+f.Topic, true
+				cfg.Policies.IfNoCommit = offset.IfNoCommitSkip
+				_, err := consume.Run(t.Context(), cfg)
+				return sink.sorted(), err
+			}
+			got, err := run("")
+			var e *consume.Error
+			if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) || len(got) > 0 {
+				t.Fatalf("%v, read %v", err, got)
+			}
+			if left := kafkatest.CommittedOffsets(t, cl, "ends-"+f.Topic, f.Topic); len(left) > 0 {
+				t.Errorf("committed %v", left)
+			}
+			if c.kind != consume.Refused {
+				return
+			}
+			if got, err = run(offset.OutOfRangeSkip); err != nil || !slices.Equal(got, c.skipped) {
+				t.Errorf("skip: %v, read %v, want %v", err, got, c.skipped)
+			}
+			if left := kafkatest.CommittedOffsets(t, cl, "ends-"+f.Topic, f.Topic); len(left) > 0 {
+				t.Errorf("skip: committed %v", left)
+			}
+		})
+	}
+	t.Run("a group that has passed the end", func(t *testing.T) {
+		kafkatest.Commit(t, cl, "passed", kafkatest.At(f.Topic, 0, 9), kafkatest.At(f.Topic, 1, 3), kafkatest.At(f.Topic, 2, 9))
+		sink := &collector{}
+		_, err := consume.Run(t.Context(), consume.Config{Client: cl, Topics: topics(f.Topic), Group: "passed", Start: from(t, "current"), End: until(t, "7"), Sink: sink, Commit: consume.Commit{Auto: true}})
+		if got := sink.sorted(); err != nil || !slices.Equal(got, span(f.Topic, 1, 3, 7)) {
+			t.Errorf("%v, read %v", err, got)
+		}
+		if got := kafkatest.CommittedOffsets(t, cl, "passed", f.Topic); !maps.Equal(got, map[int32]int64{0: 9, 1: 7, 2: 9}) {
+			t.Errorf("committed %v", got)
+		}
+	})
+}
+
+// A counted range with fewer records, and a range that an open transaction holds back, are not finished, and go on later.
+func TestIncomplete(t *testing.T) {
+	_, cl := fake(t)
+	testIncomplete(t, cl, "")
+}
+
+func testIncomplete(t *testing.T, cl *kgo.Client, prefix string) {
+	f := kafkatest.NewF3(t, cl, prefix)
+	f.CommitThree()
+	f.AbortTwo()
+	f.OpenFour() // 7 to 10
+	said := &notes{}
+	cfg := job(t, cl, &collector{}, f.Topic)
+	cfg.Topics, cfg.Start, cfg.Group, cfg.Checkpoints.Interval, cfg.Notify = nil, consume.Start{}, "", time.Hour, said.add
+	cfg.End.Ranges = []consume.Range{rangeOf(t, f.Topic+":0=0:11")}
+	first, sum, err := readAll(t, cfg)
+	if err != nil || sum.Ended != consume.Incomplete || sum.Kept == "" || !slices.Equal(first, span(f.Topic, 0, 0, 3)) {
+		t.Fatalf("%v, %+v, read %v", err, sum, first)
+	}
+	if !said.has("is read to 7 of 11: an open transaction holds the rest back") || !said.has("--restore latest") {
+		t.Errorf("said\n%s", said.text())
+	}
+	f.End(true)
+	cfg.Checkpoints.Restore = consume.RestoreLatest
+	rest, sum, err := readAll(t, cfg)
+	if err != nil || sum.Ended != consume.Finished || !slices.Equal(rest, all(span(f.Topic, 0, 7, 11))) {
+		t.Errorf("%v, ended %s, read %v", err, sum.Ended, rest)
+	}
+	counted := consume.Config{Client: cl, End: consume.End{Ranges: []consume.Range{rangeOf(t, f.Topic+":0=0+100")}}}
+	got, sum, err := readAll(t, counted)
+	if err != nil || sum.Ended != consume.Incomplete || len(got) != 7 || len(sum.Short) != 1 || !strings.Contains(sum.Short[0], "93 records fewer") {
+		t.Errorf("counted: %v, %+v, read %v", err, sum, got)
+	}
+}
+
+// An end at the log end of now says what an open transaction holds back from it.
+func TestHeldBackIsSaid(t *testing.T) {
+	_, cl := fake(t)
+	f := kafkatest.NewF3(t, cl, "held-")
+	f.CommitThree()
+	f.OpenFour()
+	defer f.End(false)
+	said := &notes{}
+	sum, err := consume.Run(t.Context(), consume.Config{Client: cl, Topics: topics(f.Topic), Start: from(t, "earliest"), End: until(t, "latest"), Sink: &collector{}, Notify: said.add})
+	if err != nil || sum.Ended != consume.Finished || !said.has("open transactions hold back 4 offsets on 1 partitions") {
+		t.Errorf("%v, ended %s, said\n%s", err, sum.Ended, said.text())
+	}
+}
+
+// A window over times that are not in order says that it may miss records, and counts what does not belong to it.
+func TestUnsortedWindow(t *testing.T) {
+	_, cl := fake(t)
+	const t0 = 1_700_000_000_000
+	at := func(ms int) string { return fmt.Sprintf("@%dms", t0+ms) }
+	for name, c := range map[string]struct {
+		times    []int64
+		from, to int
+		read     int
+		says     string
+	}{
+		"both ends are one offset": {[]int64{9000, 2000, 3000, 12000}, 1000, 5000, 0, "both ends of the window are one offset on 1 of 1 partitions"},
+		"records outside":          {[]int64{1000, 2000, 500, 9000, 2500}, 800, 5000, 3, "1 of the records lie outside the window"},
+		"in order":                 {[]int64{1000, 2000, 3000, 4000}, 1500, 3500, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := "window-" + strings.ReplaceAll(name, " ", "-")
+			kafkatest.CreateTopic(t, cl, topic, 1)
+			for _, ms := range c.times {
+				kafkatest.ProduceEach(t, cl, kafkatest.Record(topic, 0, t0+ms, "x"))
+			}
+			said, sink := &notes{}, &collector{}
+			_, err := consume.Run(t.Context(), consume.Config{Client: cl, Topics: topics(topic), Start: from(t, at(c.from)), End: until(t, at(c.to)), Sink: sink, Notify: said.add})
+			if err != nil || len(sink.got) != c.read {
+				t.Fatalf("%v, read %v", err, sink.got)
+			}
+			if c.says != "" && !said.has(c.says) || c.says == "" && said.has("window") {
+				t.Errorf("said\n%s", said.text())
 			}
 		})
 	}

@@ -189,6 +189,8 @@ type Summary struct {
 	Kept string
 	// KeptWhy says why it was kept, or why none was.
 	KeptWhy string
+	// Short says of each partition that is not read as far as was asked, why; with the ending Incomplete.
+	Short []string
 	// Committed are the positions that were committed last; nil where nothing was.
 	Committed []Position
 }
@@ -198,10 +200,13 @@ type Ending string
 
 // The endings.
 const (
-	Finished  Ending = "finished"  // the end was reached
-	Cancelled Ending = "cancelled" // the context ended
-	Suspended Ending = "suspended" // the context ended with ErrSuspended
-	Broken    Ending = "failed"
+	Finished Ending = "finished" // the end was reached
+	// Incomplete: everything that can be read now was read, and it is less than was asked for. An open transaction holds the
+	// rest back, or a counted range has fewer records.
+	Incomplete Ending = "incomplete"
+	Cancelled  Ending = "cancelled" // the context ended
+	Suspended  Ending = "suspended" // the context ended with ErrSuspended
+	Broken     Ending = "failed"
 )
 
 func (s Summary) String() string {

@@ -12,10 +12,11 @@ type ErrorKind uint8
 
 // The kinds of failure.
 const (
-	Failed   ErrorKind = iota + 1 // the run, or a policy that says so, failed
-	Usage                         // the configuration cannot be used; nothing was read
-	Refused                       // a safety check refused; nothing was committed or removed
-	NotFound                      // no such topic or partition
+	Failed      ErrorKind = iota + 1 // the run, or a policy that says so, failed
+	Usage                            // the configuration cannot be used; nothing was read
+	Refused                          // a safety check refused; nothing was committed or removed
+	NotFound                         // no such topic or partition
+	Unreachable                      // the brokers did not answer
 )
 
 // Error is why a run did not start, or stopped. Everything that New and Run return of their own is one; connection and
@@ -32,7 +33,7 @@ func (e *Error) Error() string { return e.Problem }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit status that the error means: 1 failed, 2 usage, 3 refused, 5 not found.
+// ExitCode is the exit status that the error means: 1 failed, 2 usage, 3 refused, 5 not found, 6 unreachable.
 func (e *Error) ExitCode() int {
 	switch e.Kind {
 	case Usage:
@@ -41,6 +42,8 @@ func (e *Error) ExitCode() int {
 		return 3
 	case NotFound:
 		return 5
+	case Unreachable:
+		return 6
 	}
 	return 1
 }

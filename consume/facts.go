@@ -130,16 +130,17 @@ func readScope(ctx context.Context, c *Config) (map[string]inspect.Topic, inspec
 	return topics, parts, nil
 }
 
-// checkMap refuses a map of offsets that names partitions which are not read: a typing error there would silently start
-// the partition that was meant somewhere else.
+// checkMap refuses a map of offsets that names partitions which are not read: a typing error there would silently start or
+// end the partition that was meant somewhere else.
 func (c *Config) checkMap(parts inspect.Partitions) error {
-	p := c.Start.Position
-	if p == nil || p.Kind != offset.ByPartition {
-		return nil
-	}
-	for part := range p.Map {
-		if ns, ok := parts[part.Topic]; !ok || !slices.Contains(ns, part.Partition) {
-			return errorf(NotFound, "", "the start names %s, which is not read", part)
+	for what, p := range map[string]*offset.Position{"start": c.Start.Position, "end": c.End.Until} {
+		if p == nil || p.Kind != offset.ByPartition {
+			continue
+		}
+		for part := range p.Map {
+			if ns, ok := parts[part.Topic]; !ok || !slices.Contains(ns, part.Partition) {
+				return errorf(NotFound, "", "the %s names %s, which is not read", what, part)
+			}
 		}
 	}
 	return nil

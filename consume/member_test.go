@@ -97,9 +97,15 @@ func startEngine(t *testing.T, cfg consume.Config, stats chan<- func() consume.S
 	if err != nil {
 		t.Fatal(err)
 	}
+	stats <- e.Stats
+	return runEngine(t, e)
+}
+
+// runEngine runs an engine in the background.
+func runEngine(t *testing.T, e *consume.Engine) *background {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b := &background{stop: cancel, done: make(chan struct{})}
-	stats <- e.Stats
 	go func() {
 		defer close(b.done)
 		b.sum, b.err = e.Run(ctx)

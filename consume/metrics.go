@@ -31,13 +31,28 @@ func (e *Engine) Handler() http.Handler {
 	return mux
 }
 
-// Unhealthy says what is wrong with a run; empty for nothing. A run is well until it has ended, and while its checkpoints
-// complete: the last one must not be older than two intervals and the timeout.
+// Unhealthy says what is wrong with a run; empty for nothing. A run is well until it has ended, while the brokers
+// of its partitions answer, and while its checkpoints complete: the last one must not be older than two intervals and the
+// timeout.
 func (s Stats) Unhealthy(k Checkpoints) string {
 	switch {
 	case s.Phase == PhaseEnded:
 		return "the run has ended"
-	case s.Phase != PhaseRunning || !s.Checkpoints.On:
+	case s.Phase != PhaseRunning:
+		return ""
+	}
+	n, worst := 0, PartitionStats{}
+	for _, p := range s.Partitions {
+		if p.Silent > 0 {
+			if n++; p.Silent > worst.Silent {
+				worst = p
+			}
+		}
+	}
+	if n > 0 {
+		return silentText(n, worst.Partition.String(), worst.Silent)
+	}
+	if !s.Checkpoints.On {
 		return ""
 	}
 	last := s.Checkpoints.LastAt
@@ -83,11 +98,21 @@ func WriteMetrics(w io.Writer, s Stats) error {
 	each("position", "gauge", "Next offset to hand to the sink.", func(p PartitionStats) (int64, bool) { return p.Position, true })
 	each("committed_offset", "gauge", "Next offset to read as last committed by this run (Flink: committedOffset).", func(p PartitionStats) (int64, bool) { return known(p.Committed) })
 	each("uncommitted_records", "gauge", "Offsets that the sink has got and that are not committed; 0 when all is.", func(p PartitionStats) (int64, bool) { return p.Uncommitted() })
-	each("log_end_offset", "gauge", "Log end under the isolation in force, as the last fetch told it.", func(p PartitionStats) (int64, bool) { return p.LogEnd, true })
-	each("records_lag", "gauge", "Offsets between position and log end (Flink: recordsLag).", func(p PartitionStats) (int64, bool) { return p.Lag(), true })
+	each("log_end_offset", "gauge", "Log end under the isolation in force, as a broker told it last; absent while none answers.", func(p PartitionStats) (int64, bool) { return p.LogEnd, p.Silent == 0 })
+	each("records_lag", "gauge", "Offsets between position and log end (Flink: recordsLag); absent while no broker answers.", PartitionStats.Lag)
 	each("end_offset", "gauge", "Where a run with an end stops, exclusive.", func(p PartitionStats) (int64, bool) { return known(p.End) })
 	each("partition_records_total", "counter", "Records handed to the sink.", func(p PartitionStats) (int64, bool) { return p.Records, true })
-	one("pending_records", "gauge", "Offsets left to the end of the run, or to the log end (Flink: pendingRecords).", float64(s.Pending()))
+	if n, known := s.Pending(); known {
+		one("pending_records", "gauge", "Offsets left to the end of the run, or to the log end (Flink: pendingRecords); absent where the lag of a partition is not known.", float64(n))
+	}
+	silent := 0
+	for _, p := range s.Partitions {
+		if p.Silent > 0 {
+			silent++
+		}
+	}
+	one("silent_partitions", "gauge", "Partitions whose broker has not answered for 10 s or more.", float64(silent))
+	one("records_outside_window_total", "counter", "Records of a run from one time to another whose own time lies outside.", float64(s.OutsideWindow))
 	one("records_total", "counter", "Records handed to the sink.", float64(s.Records))
 	one("bytes_total", "counter", "Bytes of keys and values handed to the sink.", float64(s.Bytes))
 	one("sink_blocked_seconds_total", "counter", "Time spent waiting for the sink.", s.SinkBlocked.Seconds())

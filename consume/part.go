@@ -3,7 +3,9 @@ package consume
 // One partition of a run, and what is kept of a fetched batch.
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -22,6 +24,7 @@ type part struct {
 	seenEpoch  offset.LeaderEpoch
 	bounded    bool
 	end        int64 // exclusive, where bounded; it never changes
+	goal       int64 // the end that was asked for; above end where an open transaction holds the rest back
 	counted    bool
 	left       int64 // records still to take, where counted
 	leftOut    int64 // of those, how many the sink has not got yet
@@ -29,6 +32,8 @@ type part struct {
 	fetching   bool // the client fetches it
 	queue      []*kgo.Record
 	probe      probe
+	heard      time.Time // when its broker answered last
+	missed     time.Time // when the first look began that had no answer since; zero for none
 
 	pub partStats
 }
@@ -36,7 +41,10 @@ type part struct {
 func newPart(r PlanRow) *part {
 	p := &part{Partition: r.Partition, topicID: r.TopicID, bounds: r.Bounds, next: r.Start, seen: r.Start, epoch: r.Epoch, seenEpoch: r.Epoch, skip: r.Skip}
 	if r.End != nil {
-		p.bounded, p.end = true, *r.End
+		p.bounded, p.end, p.goal = true, *r.End, *r.End
+	}
+	if r.Held != nil {
+		p.goal = *r.Held
 	}
 	if r.Left != nil {
 		p.counted, p.left, p.leftOut = true, *r.Left, *r.Left
@@ -55,6 +63,19 @@ func (p *part) over() bool {
 
 // done says that the sink has got everything too.
 func (p *part) done() bool { return p.over() && len(p.queue) == 0 }
+
+// short says that the partition was read as far as that is possible, and not as far as was asked.
+func (p *part) short() (why string, short bool) {
+	switch {
+	case p.skip || !p.done():
+		return "", false
+	case p.bounded && p.goal > p.end:
+		return fmt.Sprintf("%s is read to %d of %d: an open transaction holds the rest back", p.Partition, p.end, p.goal), true
+	case p.counted && p.leftOut > 0:
+		return fmt.Sprintf("%s has %d records fewer than asked for, up to the log end %d", p.Partition, p.leftOut, p.end), true
+	}
+	return "", false
+}
 
 // admitted is what is kept of a batch.
 type admitted struct {

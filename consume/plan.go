@@ -55,6 +55,9 @@ type PlanRow struct {
 	End       *int64
 	EndReason offset.Reason
 	EndDetail string
+	// Held is the end that was asked for, where an open transaction holds back what lies between End and it; nil otherwise.
+	// A run that ends at End has not finished there.
+	Held *int64
 	// Left is how many records are read at most; nil where they are not counted.
 	Left *int64
 	// Committed is the group's commit; nil without one.
@@ -157,7 +160,7 @@ func makePlan(c *Config, f planFacts, from *restored) (*Plan, error) {
 	if err := p.guard(c); err != nil {
 		return nil, err
 	}
-	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p, f), c.restoreNotices(p, from))
+	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p, f), c.windowNotices(p), c.heldNotices(p), c.restoreNotices(p, from))
 	return p, nil
 }
 
@@ -210,7 +213,10 @@ func planRow(c *Config, f partFacts, from *restored) (PlanRow, error) {
 	if row.Skip {
 		return row, nil
 	}
-	if err := c.resolveEnd(f, &row); err != nil {
+	if err := c.resolveEnd(f, &row); err != nil || row.Skip {
+		return row, err
+	}
+	if err := row.checkEnd(c); err != nil || row.Skip {
 		return row, err
 	}
 	row.compare(c.isolation(), f)
@@ -346,21 +352,68 @@ func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target
 	if err != nil || t.Leave {
 		return t, err
 	}
-	end := f.start.Bounds.EndFor(c.isolation())
-	row.End, row.EndReason = &end, offset.ReasonLogEnd
 	if rg.Count > 0 {
-		n := rg.Count
-		row.Left = &n
+		n, end := rg.Count, f.start.Bounds.EndFor(c.isolation())
+		row.End, row.EndReason, row.Left = &end, offset.ReasonLogEnd, &n
 		row.EndDetail = fmt.Sprintf("ends after %s records, at the log end at the latest", text.Count(n))
 		return t, nil
 	}
-	if rg.To <= end {
-		end = rg.To
-		row.EndReason = offset.ReasonExact
-	} else {
-		row.EndDetail = fmt.Sprintf("the range goes on to %d, the log ends at %d", rg.To, end)
+	end, last := rg.To, f.start.Bounds.End
+	row.End, row.EndReason = &end, offset.ReasonExact
+	if end <= last {
+		return t, nil
+	}
+	switch c.Policies.OutOfRange {
+	case offset.OutOfRangeClamp:
+		row.EndDetail = fmt.Sprintf("the range goes on to %d, the log ends at %d", rg.To, last)
+		end, row.EndReason = last, offset.ReasonClampedToEnd
+	case offset.OutOfRangeSkip:
+		return offset.Target{Leave: true, Reason: offset.ReasonSkipped, Detail: fmt.Sprintf("the range ends at %d, past the log end %d", rg.To, last)}, nil
+	default:
+		return t, &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &rg.To, Bounds: f.start.Bounds,
+			Detail: fmt.Sprintf("%s: the range ends at %d, past the log end %d", f.Partition, rg.To, last),
+			Hint:   "was the topic created again, or is this another cluster? --out-of-range clamp reads to the log end"}
 	}
 	return t, nil
+}
+
+// checkEnd holds the end against the start and against what can be read now.
+func (r *PlanRow) checkEnd(c *Config) error {
+	if r.End == nil {
+		return nil
+	}
+	end := *r.End
+	if stable := r.Bounds.EndFor(c.isolation()); end > stable && r.Left == nil {
+		if end > r.Bounds.End {
+			return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "was the log truncated, or the topic created again?",
+				Detail: fmt.Sprintf("%s: the end %d is past the log end %d", r.Partition, end, r.Bounds.End)}
+		}
+		// A transaction that is open now decides later whether its records are there.
+		r.Held = &end
+		r.EndDetail = fmt.Sprintf("an open transaction holds back the offsets from %d on: the end is %d", stable, end)
+		r.End = &stable
+		return nil
+	}
+	if end >= r.Start {
+		return nil
+	}
+	switch r.Reason {
+	case offset.ReasonCommitted, ReasonRestored:
+		// The group, or the job, has passed the end already.
+		r.EndDetail = fmt.Sprintf("the end %d is behind it: nothing is left to read", end)
+		return nil
+	}
+	switch c.Policies.OutOfRange {
+	case offset.OutOfRangeClamp:
+		r.EndDetail = fmt.Sprintf("the end %d lies before the start: nothing is read", end)
+		r.End = &r.Start
+	case offset.OutOfRangeSkip:
+		r.Skip, r.Reason, r.Detail = true, offset.ReasonSkipped, fmt.Sprintf("the end %d lies before the start %d", end, r.Start)
+	default:
+		return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "--out-of-range skip leaves such partitions out",
+			Detail: fmt.Sprintf("%s: the end %d lies before the start %d", r.Partition, end, r.Start)}
+	}
+	return nil
 }
 
 // resolveEnd resolves --until to a number that is never past the log end: a run with an end must end.
@@ -387,7 +440,7 @@ func (c *Config) resolveEnd(f partFacts, row *PlanRow) error {
 		return nil
 	}
 	row.EndReason, row.EndDetail = t.Reason, t.Detail
-	if last := facts.Bounds.EndFor(c.isolation()); end > last {
+	if last := facts.Bounds.End; end > last {
 		row.EndDetail = fmt.Sprintf("%s is %d, the log ends at %d", c.End.Until, end, last)
 		end = last
 	}

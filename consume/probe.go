@@ -88,7 +88,10 @@ func (r *run) probeEnded(found map[*part]records.Answer) error {
 	r.probing = false
 	for p, v := range found {
 		if errors.Is(v.Err, kerr.UnknownTopicOrPartition) {
-			return errorf(Failed, "", "%s is gone: the topic was deleted during the run", p.Partition)
+			if err := r.topicFailed(p.Topic, p.Partition.String(), v.Err); err != nil {
+				return err
+			}
+			continue
 		}
 		if !r.probes(p) {
 			continue

@@ -43,6 +43,8 @@ type run struct {
 	probed  chan map[*part]records.Answer
 	probing bool
 
+	window     window
+	reach      reach
 	discoverAt time.Time
 	transient  time.Time // when a passing error was told last
 	gap        gapWatch
@@ -85,11 +87,12 @@ func (e *Engine) run(ctx, work context.Context) (Summary, error) {
 	defer e.stats.setPhase(PhaseEnded)
 	defer e.Close()
 	r := &run{Engine: e, ctx: ctx, work: work, parts: map[string][]*part{}, left: -1,
-		want: make(chan struct{}, 1), fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), probed: make(chan map[*part]records.Answer, 1)}
+		want: make(chan struct{}, 1), fetched: make(chan kgo.Fetches), found: make(chan discovery, 1), reach: reach{answers: make(chan heard, 1)}, probed: make(chan map[*part]records.Answer, 1)}
 	if e.cfg.Join != nil {
 		r.member = newMember(e, work)
 		r.shifts = r.member.shifts
 	}
+	r.window = e.cfg.window()
 	r.keeper.init(r)
 	r.commit.init(r)
 	err := r.start()
@@ -134,6 +137,7 @@ func (r *run) start() error {
 	if r.cfg.Discovery > 0 && !r.bounded() {
 		r.discoverAt = now.Add(r.cfg.Discovery)
 	}
+	r.reach.askAt = now.Add(r.cfg.Silence / 2)
 	r.stats.setPhase(PhaseRunning)
 	return r.startFetching()
 }
@@ -162,6 +166,7 @@ func (r *run) add(p *part) {
 	i, _ := slices.BinarySearchFunc(r.list, p, func(a, b *part) int { return a.Compare(b.Partition) })
 	r.list = slices.Insert(r.list, i, p)
 	p.settle()
+	p.heard = r.cfg.now()
 	r.stats.mu.Lock()
 	r.stats.parts = slices.Clone(r.list)
 	r.stats.mu.Unlock()
@@ -255,6 +260,10 @@ func (r *run) loop() error {
 			if err := r.commit.ended(res); err != nil {
 				return err
 			}
+		case h := <-r.reach.answers:
+			if err := r.hear(h); err != nil {
+				return err
+			}
 		case d := <-r.found:
 			if err := r.discovered(d); err != nil {
 				return err
@@ -301,13 +310,14 @@ func (r *run) tick(now time.Time) error {
 		r.discoverAt = time.Time{} // set again when the answer is there
 		r.discover()
 	}
+	r.listen(now)
 	return r.probeIdle(now)
 }
 
 // wake is how long the loop may sleep.
 func (r *run) wake(now time.Time) time.Duration {
 	d := time.Minute
-	for _, at := range []time.Time{r.keeper.wake(), r.discoverAt, r.probeAt(now)} {
+	for _, at := range []time.Time{r.keeper.wake(), r.discoverAt, r.probeAt(now), r.listenAt()} {
 		if !at.IsZero() {
 			d = min(d, max(0, at.Sub(now)))
 		}
@@ -374,12 +384,14 @@ func (r *run) takeBatch(p *part, fp *kgo.FetchPartition) error {
 		end = fp.LastStableOffset
 	}
 	p.pub.logEnd.Store(end)
+	p.hear(r.cfg.now())
 	p.probe.reset(r.cfg.now())
 	left := r.left
 	if r.pace != nil {
 		left = -1 // counted when they are handed out: the first partition must not take all of them
 	}
 	a := p.admit(fp.Records, left)
+	r.window.count(a.records, &r.stats)
 	if r.pace != nil {
 		if len(a.records) > 0 {
 			p.queue = append(p.queue, a.records...)
@@ -475,7 +487,7 @@ func (r *run) marks() []mark {
 	for _, p := range r.list {
 		m := mark{Position: p.position(), topicID: p.topicID, bounds: p.bounds, skip: p.skip}
 		if p.bounded {
-			end := p.end
+			end := p.goal
 			m.end = &end
 		}
 		if p.counted {

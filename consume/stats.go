@@ -24,6 +24,9 @@ type Stats struct {
 	// Throttled is how long the run has waited for its rate.
 	Throttled time.Duration
 
+	// OutsideWindow is how many records of a run from one time to another have a time outside.
+	OutsideWindow int64
+
 	Checkpoints CheckpointStats
 
 	CommitsSucceeded, CommitsFailed int64
@@ -51,14 +54,19 @@ type PartitionStats struct {
 	// Committed is the next offset as last committed by this run; nil before.
 	Committed *int64
 	End       *int64 // of a bounded run
-	// LogEnd is the log end under the isolation in force, as the last fetch told it.
-	LogEnd         int64
+	// LogEnd is the log end under the isolation in force, as a broker told it last. While Silent is not zero nobody knows what
+	// it is now.
+	LogEnd int64
+	// Silent is how long the partition's broker has not answered; zero while it does, and for the first seconds.
+	Silent         time.Duration
 	Records, Bytes int64
 	Done           bool
 }
 
-// Lag is how many offsets lie between the position and the log end.
-func (p PartitionStats) Lag() int64 { return max(0, p.LogEnd-p.Position) }
+// Lag is how many offsets lie between the position and the log end; known is false while the broker does not answer.
+func (p PartitionStats) Lag() (n int64, known bool) {
+	return max(0, p.LogEnd-p.Position), p.Silent == 0
+}
 
 // Uncommitted is how many offsets the sink has got that are not committed: 0 for a reader that has committed everything.
 // It counts from next to next; Flink's two gauges differ by one there, since currentOffset is the last record.
@@ -69,17 +77,19 @@ func (p PartitionStats) Uncommitted() (n int64, ok bool) {
 	return max(0, p.Position-*p.Committed), true
 }
 
-// Pending is how many offsets are left: to the end of a bounded run, or to the log end.
-func (s Stats) Pending() int64 {
-	var n int64
+// Pending is how many offsets are left: to the end of a bounded run, or to the log end; known is false where the lag of a
+// partition is not known.
+func (s Stats) Pending() (n int64, known bool) {
+	known = true
 	for _, p := range s.Partitions {
 		if p.End != nil {
 			n += max(0, *p.End-p.Position)
 			continue
 		}
-		n += p.Lag()
+		lag, ok := p.Lag()
+		n, known = n+lag, known && ok
 	}
-	return n
+	return n, known
 }
 
 // CheckpointStats counts the checkpoints of a run.
@@ -98,6 +108,7 @@ type CheckpointStats struct {
 // partStats are the published numbers of a partition.
 type partStats struct {
 	position, current, committed, logEnd, records, bytes atomic.Int64
+	silent                                               atomic.Int64 // nanoseconds
 	done                                                 atomic.Bool
 }
 
@@ -109,6 +120,7 @@ type stats struct {
 	records, bytes                 atomic.Int64
 	sinkBlocked, throttled         atomic.Int64 // nanoseconds
 	commitsOK, commitsBad, foreign atomic.Int64
+	outside                        atomic.Int64 // records outside the window of time
 	lastCommit                     atomic.Int64 // unix nanoseconds
 
 	mu    sync.Mutex
@@ -124,12 +136,20 @@ func (s *stats) checkpoint(f func(*CheckpointStats)) {
 	f(&s.chk)
 }
 
+// silence is how long a partition has been silent, once that is long enough to say so.
+func (e *Engine) silence(p *part) time.Duration {
+	if d := p.silent(); d >= e.cfg.Silence {
+		return d
+	}
+	return 0
+}
+
 // Stats is where the run stands now. It may be called at any time, from any goroutine.
 func (e *Engine) Stats() Stats {
 	s := &e.stats
 	out := Stats{At: e.cfg.now(), Records: s.records.Load(), Bytes: s.bytes.Load(),
 		SinkBlocked: time.Duration(s.sinkBlocked.Load()), Throttled: time.Duration(s.throttled.Load()),
-		CommitsSucceeded: s.commitsOK.Load(), CommitsFailed: s.commitsBad.Load(), ForeignCommits: s.foreign.Load()}
+		CommitsSucceeded: s.commitsOK.Load(), CommitsFailed: s.commitsBad.Load(), ForeignCommits: s.foreign.Load(), OutsideWindow: s.outside.Load()}
 	if p, ok := s.phase.Load().(Phase); ok {
 		out.Phase = p
 	}
@@ -152,7 +172,7 @@ func (e *Engine) Stats() Stats {
 			continue
 		}
 		ps := PartitionStats{Partition: p.Partition, Position: p.pub.position.Load(), Current: known(&p.pub.current),
-			Committed: known(&p.pub.committed), LogEnd: p.pub.logEnd.Load(), Records: p.pub.records.Load(), Bytes: p.pub.bytes.Load(), Done: p.pub.done.Load()}
+			Committed: known(&p.pub.committed), LogEnd: p.pub.logEnd.Load(), Silent: e.silence(p), Records: p.pub.records.Load(), Bytes: p.pub.bytes.Load(), Done: p.pub.done.Load()}
 		if p.bounded {
 			end := p.end
 			ps.End = &end

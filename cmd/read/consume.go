@@ -118,7 +118,9 @@ Format verbs:
 ` + verbList() + cli.ExitStatus(
 			"  1  failed: the sink, a checkpoint too many, retention passed the reader",
 			"  3  refused: an offset outside the log, --max-skip, a commit that would go backwards, a checkpoint of something else",
-			"  5  no such topic or partition"),
+			"  4  less was there than was asked for: an open transaction holds the rest of a range back, a counted range has fewer records",
+			"  5  no such topic or partition",
+			"  6  a run with an end had no answer from any broker that it needs for --timeout"),
 		Example: `  koffset consume orders --from @-1h --until latest
   koffset consume orders --startup-mode specific-offsets --startup-specific-offsets 'partition:0,offset:42;partition:1,offset:300'
   koffset consume orders --from @2026-11-29T10:00Z --until @2026-11-29T11:00Z --to-files replay -o jsonl

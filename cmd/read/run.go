@@ -78,6 +78,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 	cfg := run.Config
 	cfg.Client, cfg.Now = ses.Client, o.app.Now
 	cfg.Notify = o.notice
+	cfg.Unreachable = s.Timeout
 	cfg.Foreign = func(ctx context.Context, pos offset.Position, _ []offset.Partition) (map[offset.Partition]offset.Foreign, error) {
 		if pos.Kind == offset.OfStore {
 			return storePosition(ctx, o.app, pos.Ref, ses.Cluster.ID, cfg.Group)
@@ -126,6 +127,9 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 	o.summary(sum, err)
 	if err != nil {
 		return consumeFault(err)
+	}
+	if sum.Ended == consume.Incomplete {
+		return cli.Quietly(cli.ExitPartial) // the notice said what is missing
 	}
 	if sum.Ended != consume.Finished {
 		return cli.Quietly(cli.ExitInterrupted) // the signal decides which
@@ -343,7 +347,7 @@ func progressLine(last, s consume.Stats) string {
 	if span > 0 {
 		fmt.Fprintf(&b, ", %s/s", text.Bytes(int64(float64(s.Bytes-last.Bytes)/span)))
 	}
-	pending := s.Pending()
+	pending, known := s.Pending()
 	bounded := len(s.Partitions) > 0
 	for _, p := range s.Partitions {
 		bounded = bounded && p.End != nil
@@ -353,8 +357,10 @@ func progressLine(last, s consume.Stats) string {
 		if rate > 0 {
 			fmt.Fprintf(&b, " (%s)", text.Duration(time.Duration(float64(pending)/rate*float64(time.Second))))
 		}
-	} else {
+	} else if known {
 		fmt.Fprintf(&b, ", lag %s", text.Count(pending))
+	} else {
+		b.WriteString(", lag not known: a broker does not answer")
 	}
 	if k := s.Checkpoints; k.On && !k.LastAt.IsZero() {
 		fmt.Fprintf(&b, ", chk-%d %s ago", k.LastID, text.Duration(s.At.Sub(k.LastAt).Round(time.Second)))

@@ -63,8 +63,8 @@ func (t *task) byTopic(rows []int, topic func(name string), add func(r *Row)) {
 	}
 }
 
-// offsetCommitV9 keeps the request below version 10, which names topics by id: one id that cannot be looked up, for want
-// of a right or because the topic is going away, would fail every partition of the request.
+// offsetCommitV9 keeps the request below version 10, which names topics by id, where not every row says its id: one that
+// cannot be looked up, for want of a right or because the topic is going away, would fail every partition of the request.
 type offsetCommitV9 struct{ *kmsg.OffsetCommitRequest }
 
 func (offsetCommitV9) MaxVersion() int16 { return 9 }
@@ -72,6 +72,7 @@ func (offsetCommitV9) MaxVersion() int16 { return 9 }
 func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows []int) (map[offset.Partition]error, error) {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation = t.Group, -1
+	byID, names := true, map[[16]byte]string{}
 	t.byTopic(rows, func(name string) {
 		rt := kmsg.NewOffsetCommitRequestTopic()
 		rt.Topic = name
@@ -80,16 +81,27 @@ func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows [
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
 		p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = r.Partition.Partition, r.Offset, r.LeaderEpoch.Wire(), &r.Metadata
 		last := &req.Topics[len(req.Topics)-1]
+		last.TopicID = r.TopicID
+		names[r.TopicID] = r.Topic
+		byID = byID && r.TopicID != [16]byte{}
 		last.Partitions = append(last.Partitions, p)
 	})
-	resp, err := inspect.CallOnce[*kmsg.OffsetCommitResponse](ctx, cl, node, offsetCommitV9{req})
+	var sent kmsg.Request = offsetCommitV9{req}
+	if byID {
+		sent = req
+	}
+	resp, err := inspect.CallOnce[*kmsg.OffsetCommitResponse](ctx, cl, node, sent)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[offset.Partition]error, len(rows))
 	for _, rt := range resp.Topics {
+		name := rt.Topic
+		if name == "" {
+			name = names[rt.TopicID]
+		}
 		for _, p := range rt.Partitions {
-			out[offset.Partition{Topic: rt.Topic, Partition: p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
+			out[offset.Partition{Topic: name, Partition: p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
 		}
 	}
 	return out, nil

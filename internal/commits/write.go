@@ -28,6 +28,9 @@ const (
 // Row is one partition of one group. Only Commit looks at all of it, MoveShare at the offset as well.
 type Row struct {
 	offset.Partition
+	// TopicID is the topic that the offset belongs to, for a Commit. Brokers from 4.1 on then refuse it for a topic that was
+	// made again under the same name (UNKNOWN_TOPIC_ID); others go by the name. Zero goes by the name everywhere.
+	TopicID     [16]byte
 	Offset      int64
 	LeaderEpoch offset.LeaderEpoch
 	Metadata    string
