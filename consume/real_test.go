@@ -17,8 +17,9 @@ import (
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
-// real is the broker of this package's tagged tests. Its cleaner looks for work all the time, for the test of compaction.
-var real = kafkatest.Shared{Options: kafkatest.Options{Properties: map[string]string{"log.cleaner.backoff.ms": "100"}}}
+// real is the broker of this package's tagged tests. Its cleaner looks for work all the time, for the test of compaction, and
+// its responses hold less than a batch may be, so that whatever is read comes from one partition at a time.
+var real = kafkatest.Shared{Options: kafkatest.Options{Properties: map[string]string{"log.cleaner.backoff.ms": "100", "fetch.max.bytes": "100000"}}}
 
 func TestMain(m *testing.M) { os.Exit(real.Main(m)) }
 
