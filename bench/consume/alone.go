@@ -12,10 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const partitions = 4
-
 // fill writes the topic, unless it is there with as many records.
-func fill(ctx context.Context, addr, topic string, records int) error {
+func fill(ctx context.Context, addr, topic string, partitions, records int) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(200_000), kgo.ProducerLinger(5*time.Millisecond))
 	if err != nil {
@@ -34,7 +32,7 @@ func fill(ctx context.Context, addr, topic string, records int) error {
 		}
 	}
 	keep := "-1"
-	resp, err := adm.CreateTopic(ctx, partitions, 1, map[string]*string{"retention.ms": &keep}, topic)
+	resp, err := adm.CreateTopic(ctx, int32(partitions), 1, map[string]*string{"retention.ms": &keep}, topic)
 	if err == nil {
 		err = resp.Err
 	}

@@ -1,11 +1,11 @@
 //go:build realkafka
 
 // Command consume measures koffset consume against kgo alone with the same options, kcat and Kafka's own consumer
-// benchmark: values of 5,000,000 records of 100 bytes, lz4, 4 partitions, to /dev/null and to a pipe, with checkpoints every
-// second and metrics on. Every contender reads the whole topic; they take turns, and medians are compared.
+// benchmark: values of 5,000,000 records of 100 bytes, lz4, from 4 partitions and from 300, to /dev/null and to a pipe, with
+// checkpoints every second and metrics on. Every contender reads the whole topic; they take turns, and medians are compared.
 //
 //	go run -tags realkafka ./bench/consume                    starts a Kafka of its own
-//	go run -tags realkafka ./bench/consume -addr HOST:PORT    uses a running one, and leaves its topic there
+//	go run -tags realkafka ./bench/consume -addr HOST:PORT    uses a running one, and leaves its topics there
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +30,18 @@ func main() {
 	runs := flag.Int("runs", 5, "counted runs of each contender")
 	records := flag.Int("records", 5_000_000, "records of the topic")
 	alone := flag.Bool("alone", false, "internal: read the topic with kgo alone")
-	topic := flag.String("topic", "koffset-bench", "the topic")
+	topic := flag.String("topic", "koffset-bench", "the topic; the number of partitions is added to it")
+	var counts []int
+	flag.Func("partitions", "numbers of partitions, each a table of its own (default 4,300)", func(s string) error {
+		for n := range strings.SplitSeq(s, ",") {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			counts = append(counts, count)
+		}
+		return nil
+	})
 	flag.Parse()
 	ctx := context.Background()
 	if *alone {
@@ -39,7 +51,10 @@ func main() {
 		}
 		return
 	}
-	ok, err := run(ctx, *addr, *topic, *runs, *records)
+	if counts == nil {
+		counts = []int{4, 300}
+	}
+	ok, err := run(ctx, *addr, *topic, counts, *runs, *records)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "consume:", err)
 		os.Exit(1)
@@ -65,7 +80,7 @@ func median(v []float64) float64 {
 	return slices.Sorted(slices.Values(v))[len(v)/2]
 }
 
-func run(ctx context.Context, addr, topic string, runs, records int) (bool, error) {
+func run(ctx context.Context, addr, topic string, counts []int, runs, records int) (bool, error) {
 	dir, err := os.MkdirTemp("", "koffset-bench-")
 	if err != nil {
 		return false, err
@@ -85,11 +100,24 @@ func run(ctx context.Context, addr, topic string, runs, records int) (bool, erro
 		defer k.Close()
 		addr = k.Bootstrap()
 	}
+	all := true
+	for _, n := range counts {
+		ok, err := compare(ctx, bin, dir, addr, fmt.Sprint(topic, "-", n), n, runs, records)
+		if err != nil {
+			return false, err
+		}
+		all = all && ok
+	}
+	return all, nil
+}
+
+// compare is one table: a topic of so many partitions.
+func compare(ctx context.Context, bin, dir, addr, topic string, partitions, runs, records int) (bool, error) {
 	start := time.Now()
-	if err := fill(ctx, addr, topic, records); err != nil {
+	if err := fill(ctx, addr, topic, partitions, records); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(os.Stderr, "consume: %d records written in %s\n", records, time.Since(start).Round(time.Millisecond))
+	fmt.Fprintf(os.Stderr, "consume: %d records on %d partitions written in %s\n", records, partitions, time.Since(start).Round(time.Millisecond))
 	list, err := contenders(ctx, bin, dir, addr, topic, records)
 	if err != nil {
 		return false, err
@@ -110,6 +138,7 @@ func run(ctx context.Context, addr, topic string, runs, records int) (bool, erro
 			c.rss = max(c.rss, s.MaxRSS)
 		}
 	}
+	fmt.Printf("%d partitions\n", partitions)
 	return report(list, records), nil
 }
 
