@@ -70,14 +70,43 @@ func (d decision) decide() (t Translation, ok bool) {
 		if d.late(n) {
 			return t, false // nothing weaker: it would read again what comes later
 		}
-		return d.afterRead(n), true
+		return d.lost(d.afterRead(n)), true
 	}
 	for _, by := range []func() (Translation, bool){d.beforeNext, d.earlierTwins, d.timeFloor, d.logStart} {
 		if t, ok = by(); ok {
-			return t, true
+			return d.lost(t), true
 		}
 	}
 	return t, false
+}
+
+// lost weakens what is found where the source has lost records: what was taken for a copy may be of one of those, and the
+// position too early. Then the record itself is there a second time, or may be behind what was searched.
+func (d decision) lost(t Translation) Translation {
+	s := d.e.Stretch
+	if d.a.Whole {
+		return t
+	}
+	again, why := int64(0), ""
+	seen := map[int]bool{}
+	for _, run := range s.Seen {
+		if run.Look < 0 {
+			continue
+		}
+		// Behind the position what was read comes again, and what was there once already.
+		if run.Offset >= t.Offset && (seen[run.Look] || run.Look >= len(d.a.At)) {
+			again, why = run.Offset+1-t.Offset, fmt.Sprintf("the source has lost records, and ones that look alike are there up to %d", run.Offset)
+		}
+		seen[run.Look] = true
+	}
+	if !s.AtEnd {
+		again, why = d.e.Bounds.End-t.Offset, fmt.Sprintf("the source has lost records, and the target was searched to %d for ones that look alike (log end %d)", s.Until, d.e.Bounds.End)
+	}
+	if again > t.Again {
+		t.Outcome, t.Again = Again, again
+		t.Proof += "; " + why
+	}
+	return t
 }
 
 // print is the record at the source that a run looks like.

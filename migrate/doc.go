@@ -7,8 +7,10 @@
 // plan, which package reset applies like any other.
 //
 // The one rule above all: a translated position never skips an unread record, unless the user allowed unproven strategies.
-// It rests on what every mirror that copies a partition into a partition does: it keeps the order of the records.
+// It rests on what every mirror that copies a partition into a partition does: it keeps the order of the records. And on
+// knowing which records look alike, which the export searches for; not known is never taken for none.
 //
-// [Verify] compares positions on both clusters by fingerprint. [Split] cuts a topic into ranges of offsets for parallel
+// [Verify] compares positions on both clusters by fingerprint. [Syncer] does all that again and again, and knows its own commits
+// from those of others. [Split] cuts a topic into ranges of offsets for parallel
 // replay.
 package migrate

@@ -234,6 +234,7 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 	}
 	each(func(r *Row) { places = append(places, Place{r.Partition, r.Committed.Offset}) })
 	got := ReadSurroundings(ctx, cl, log, places, ahead)
+	compacted := readCompacted(ctx, cl, places)
 	each(func(r *Row) {
 		read := got[Place{r.Partition, r.Committed.Offset}]
 		if read.Err != nil {
@@ -243,6 +244,7 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 			return
 		}
 		r.Around = &read.Surroundings
+		r.Around.Whole = !compacted[r.Topic] && read.Start == 0
 		if read.Start > r.Bounds.Start { // records were removed meanwhile
 			r.Bounds = &offset.Bounds{Start: read.Start, End: max(read.Start, r.Bounds.End), LastStable: max(read.Start, r.Bounds.LastStable)}
 		}

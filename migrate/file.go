@@ -149,7 +149,7 @@ func appendRow(b []byte, r *Row) []byte {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}} {
+		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}, {a.Whole, "whole"}} {
 			if flag.set {
 				b = append(b, `,"`...)
 				b = append(b, flag.name...)
@@ -212,6 +212,7 @@ type rowJSON struct {
 	Searched    bool               `json:"searched_all"`
 	Back        bool               `json:"searched_back"`
 	UnreadTimes bool               `json:"unread_times"`
+	Whole       bool               `json:"whole"`
 	Gone        bool               `json:"gone"`
 	Error       string             `json:"error"`
 }
@@ -324,7 +325,7 @@ func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 		}
 		if j.At != nil {
 			r.Around = &Surroundings{At: *j.At, Before: j.Before, AtEnd: j.AtEnd, AtStart: j.AtStart,
-				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes}
+				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes, Whole: j.Whole}
 			if j.Earliest != nil {
 				r.Around.EarliestUnread = time.UnixMilli(*j.Earliest).UTC()
 			}

@@ -52,6 +52,8 @@ type Item struct {
 	Current *offset.Committed
 	// Unstable says that a transaction holds a commit for it.
 	Unstable bool
+	// Refresh commits again what is there, before it expires.
+	Refresh bool
 	Translation
 }
 
@@ -70,13 +72,17 @@ type target struct {
 	window  int
 }
 
+func newTarget(cl *kgo.Client, window int) *target {
+	if window <= 0 {
+		window = DefaultWindow
+	}
+	return &target{cl: cl, window: window}
+}
+
 // TranslateAll reads the evidence from the target cluster and translates every row. The error is set where the target
 // cannot be read at all, or where two rows would go to one place; what concerns one row is in its translation.
 func TranslateAll(ctx context.Context, cl *kgo.Client, q Query) (*Result, error) {
-	t := &target{cl: cl, window: q.Window}
-	if t.window <= 0 {
-		t.window = DefaultWindow
-	}
+	t := newTarget(cl, q.Window)
 	items, err := t.look(ctx, q)
 	if err != nil {
 		return nil, err
@@ -163,13 +169,17 @@ func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
 		i.TopicID = t.topics[to].TopicID()
 		items = append(items, i)
 	}
+	sortItems(items)
+	return items, nil
+}
+
+func sortItems(items []*Item) {
 	slices.SortFunc(items, func(a, b *Item) int {
 		if c := strings.Compare(a.Group, b.Group); c != 0 {
 			return c
 		}
 		return a.Target.Compare(b.Target)
 	})
-	return items, nil
 }
 
 // ConflictError says that two rows of the source would become one on the target.

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/migrate"
 )
 
@@ -41,4 +42,29 @@ func exportFile(t testing.TB, cl *kgo.Client, groups ...string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// wholeLog reads the data records of a partition.
+func wholeLog(t *testing.T, cl *kgo.Client, topic string, p int32) []*kgo.Record {
+	t.Helper()
+	b := kafkatest.Bounds(t, cl, topic)[p]
+	c, err := kgo.NewClient(append(cl.Opts(), kgo.KeepControlRecords(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {p: kgo.NewOffset().AtStart()}}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var out []*kgo.Record
+	for next := b.Start; next < b.End; {
+		fs := c.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			next = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				out = append(out, r)
+			}
+		})
+	}
+	return out
 }

@@ -154,6 +154,10 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 		refuseRow(&c, "unresolved: "+reasons(i.Reasons), i.Hint)
 		return c
 	}
+	if i.Refresh && i.Current != nil {
+		c.Action, c.To, c.Detail = checkpointfile.ActionCommit, c.From, "committed again before it expires"
+		return c
+	}
 	c.Proof = i.Label() + " (" + string(i.Strategy) + "): " + i.Proof
 	to := reset.Commit{Offset: i.Offset, Metadata: i.Row.Committed.Metadata} // the source's epochs mean nothing here
 	c.Detail = fmt.Sprintf("%d at the source", i.Row.Committed.Offset)
@@ -184,8 +188,8 @@ type Effect struct {
 	// Exact, Again and Unproven are rows that the plan commits. SumAgain bounds the records that rows of Again read again.
 	Exact, Again, Unproven int
 	SumAgain               int64
-	// Already are rows that need no commit.
-	Already int
+	// Already are rows that need no commit, Refreshed ones that are committed again as they are.
+	Already, Refreshed int
 	// Ahead are rows left because the target group has read further, MostAhead offsets at the most.
 	Ahead     int
 	MostAhead int64
@@ -201,6 +205,8 @@ func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
 	switch {
 	case c.Action == checkpointfile.ActionNone:
 		e.Already++
+	case i.Refresh:
+		e.Refreshed++
 	case c.Action == checkpointfile.ActionCommit && i.Outcome == Exact:
 		e.Exact++
 	case c.Action == checkpointfile.ActionCommit && i.Outcome == Again:

@@ -215,6 +215,9 @@ type Surroundings struct {
 	// are not set, whether it has look-alikes is not known.
 	SearchedTo                int64
 	SearchedAll, SearchedBack bool
+	// Whole says that the source's log lacks no record that it ever had: it begins at 0, and its topic is not compacted. Where it
+	// is not set, a record that is lost at the source may look the same and be on the target still.
+	Whole bool
 }
 
 // surelyRead says that no unread record looks like f, a record before the position: wherever it is on the target, nothing

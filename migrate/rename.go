@@ -5,6 +5,7 @@ package migrate
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/koffset/koffset/offset"
@@ -19,6 +20,7 @@ type Renames struct {
 type rename struct {
 	re   *regexp.Regexp
 	into string
+	text string // as it was written
 }
 
 // ParseRenames reads old=new, and /REGEX/=new where new may use $1 or ${name}; the regular expression must match the whole
@@ -42,7 +44,7 @@ func ParseRenames(flag string, list []string) (Renames, error) {
 			if body[i+2:] == "" {
 				return r, bad(s, forms, "%q gives no new name", s)
 			}
-			r.patterns = append(r.patterns, rename{re, body[i+2:]})
+			r.patterns = append(r.patterns, rename{re, body[i+2:], s})
 			continue
 		}
 		from, to, ok := strings.Cut(s, "=")
@@ -68,6 +70,23 @@ func (r Renames) Apply(name string) (string, bool) {
 		}
 	}
 	return name, false
+}
+
+// Unused are the rules, as they were written, that name none of the names. A literal name is used where it is among them, whatever the patterns say.
+func (r Renames) Unused(names []string) []string {
+	var out []string
+	for from, to := range r.exact {
+		if !slices.Contains(names, from) {
+			out = append(out, from+"="+to)
+		}
+	}
+	slices.Sort(out)
+	for _, p := range r.patterns {
+		if !slices.ContainsFunc(names, p.re.MatchString) {
+			out = append(out, p.text)
+		}
+	}
+	return out
 }
 
 // Any says that there is a rule.

@@ -135,9 +135,10 @@ func (s *search) add(run Run) {
 	}
 }
 
-// enough: the next record was found, or the last one read with what comes after it.
+// enough: the next record was found, or the last one read with what comes after it. Where the source has lost records, those
+// that looked the same may be on the target: then it is searched on, to its end or as far as the window goes.
 func (s *search) enough() bool {
-	return s.satisfied || s.read && s.since >= stretchTail
+	return s.a.Whole && s.satisfied || s.a.Whole && s.read && s.since >= stretchTail
 }
 
 // stretches reads one stretch for each search, all at once, from a time on; zero is the log start.

@@ -2,66 +2,222 @@ package migrate
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
 )
 
-// Syncer carries the same groups again and again, in one direction. It remembers from which source offset each row of the
-// target was last set, so that a round looks only at what has moved since. The zero value is ready.
+// Syncer carries the same groups again and again, in one direction. Each round compares the source with the target, and the
+// target with what the syncer itself committed there.
 type Syncer struct {
-	carried map[checkpointfile.Key]int64
+	// State is where it remembers that.
+	State SyncState
+	// Retention is how long the target keeps commits of a group without members; zero for not known. A commit is made again
+	// after half of it.
+	Retention time.Duration
+	// FollowBack lets a target group go back where its source group went back. TakeBack carries over commits of others.
+	FollowBack, TakeBack bool
+	// Clock is the time of a commit.
+	Clock func() time.Time
+
+	carried map[checkpointfile.Key]Carried
+	said    map[checkpointfile.Key]bool
+}
+
+// SyncStep is what a round does with one row.
+type SyncStep string
+
+// The steps.
+const (
+	StepNone      SyncStep = "none"       // the target has what was committed for the source's offset
+	StepCarry     SyncStep = "carry"      // the source has moved, or the row is new
+	StepRestore   SyncStep = "restore"    // what was committed is gone from the target: it expired, or the group was deleted
+	StepRefresh   SyncStep = "refresh"    // what was committed would expire
+	StepTakenOver SyncStep = "taken-over" // somebody else has committed on the target
+	StepWentBack  SyncStep = "went-back"  // the source group went back, and nobody said to follow
+)
+
+// step decides about one row. It is pure. was is nil for a row that was never carried; the Carried is what is known of it now.
+func (s *Syncer) step(i *Item, was *Carried, now time.Time) (SyncStep, Carried) {
+	if was == nil {
+		return StepCarry, Carried{}
+	}
+	source := i.Row.Committed.Offset
+	if i.Current == nil && (!was.TakenOver || s.TakeBack) {
+		return StepRestore, *was
+	}
+	if i.Current == nil {
+		return StepTakenOver, *was
+	}
+	c, ours := was.ours(i.Current.Offset)
+	switch {
+	case (!ours || c.TakenOver) && !s.TakeBack:
+		c.TakenOver = true
+		return StepTakenOver, c
+	case !ours || c.TakenOver:
+		c.TakenOver = false
+		return StepCarry, c
+	case source < c.Source && !s.FollowBack:
+		return StepWentBack, c
+	case source != c.Source:
+		return StepCarry, c
+	case s.Retention > 0 && now.Sub(c.At) >= s.Retention/2:
+		return StepRefresh, c
+	}
+	return StepNone, c
+}
+
+// SyncLook is what a round begins with.
+type SyncLook struct {
+	// Rows are to be carried, without fingerprints yet.
+	Rows []Row
+	// Steps are all rows with a commit at the source, by the step that they take.
+	Steps map[SyncStep][]*Item
+	// TakenOver are those of Steps that were not taken over before.
+	TakenOver []*Item
+}
+
+// Look compares the source's commits with the target's. q has the rows of an export without fingerprints.
+func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLook, error) {
+	if s.carried == nil {
+		var err error
+		if s.carried, err = s.State.Load(); err != nil {
+			return nil, err
+		}
+		s.said = map[checkpointfile.Key]bool{}
+	}
+	q.Rules.Strategies = nil
+	t := newTarget(target, 0)
+	items, err := t.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &SyncLook{Steps: map[SyncStep][]*Item{}}
+	now := s.Clock()
+	changed := map[checkpointfile.Key]Carried{}
+	for _, i := range items {
+		if i.Row.Committed == nil || i.Row.Gone {
+			continue
+		}
+		k := i.key()
+		var was *Carried
+		if c, ok := s.carried[k]; ok {
+			was = &c
+		}
+		step, c := s.step(i, was, now)
+		if was != nil && c != *was {
+			s.carried[k], changed[k] = c, c
+		}
+		out.Steps[step] = append(out.Steps[step], i)
+		switch step {
+		case StepCarry, StepRestore:
+			out.Rows = append(out.Rows, i.Row)
+		case StepTakenOver:
+			if !s.said[k] {
+				s.said[k] = true
+				out.TakenOver = append(out.TakenOver, i)
+			}
+		}
+	}
+	return out, s.State.Save(ctx, now, changed)
+}
+
+func (i *Item) key() checkpointfile.Key {
+	return checkpointfile.Key{Group: i.Group, Partition: i.Target}
 }
 
 // SyncRound is what one round found and would do.
 type SyncRound struct {
-	Result  *Result
+	Look    *SyncLook
+	Result  *Result // of the rows to be carried
 	Planned *Planned
 	// Incomplete says that the source could not be read as a whole.
 	Incomplete bool
+
+	rewinds bool
 }
 
-// Pending are the rows of an export whose source has moved since they were carried.
-func (s *Syncer) Pending(x *Export) []Row {
-	var out []Row
-	for _, g := range x.Groups {
-		for _, r := range g.Rows {
-			k := checkpointfile.Key{Group: r.Group, Partition: r.Partition}
-			if was, done := s.carried[k]; done && r.Committed != nil && r.Committed.Offset == was {
-				continue
-			}
-			out = append(out, r)
-		}
+// Plan makes the plan of a round from what the translation of its rows found, and of the commits that are made again: rows
+// that no strategy resolves yet are left to a later round, and groups with members on the target are left alone.
+func (s *Syncer) Plan(ctx context.Context, target *kgo.Client, x *Export, look *SyncLook, res *Result) (*SyncRound, error) {
+	all := &Result{ClusterID: res.ClusterID, Items: append([]*Item{}, res.Items...)}
+	for _, i := range look.Steps[StepRefresh] {
+		i.Refresh = true
+		i.Translation = Translation{Offset: i.Current.Offset, Outcome: Exact, Proof: "as it is"}
+		all.Items = append(all.Items, i)
 	}
-	return out
-}
-
-// Plan makes the plan of a round from what the translation of its pending rows found: rows that no strategy resolves yet are
-// left to a later round, and groups with members on the target are left alone.
-func (s *Syncer) Plan(ctx context.Context, target *kgo.Client, x *Export, res *Result) (*SyncRound, error) {
-	planned, err := MakePlan(ctx, target, res, PlanOptions{Verb: "sync", Asked: "from " + x.ClusterID, SkipUnresolved: true, IdleOnly: true})
+	sortItems(all.Items)
+	planned, err := MakePlan(ctx, target, all, PlanOptions{Verb: "sync", Asked: "from " + x.ClusterID, SkipUnresolved: true, IdleOnly: true,
+		AllowRewind: s.FollowBack || s.TakeBack})
 	if err != nil {
 		return nil, err
 	}
-	return &SyncRound{Result: res, Planned: planned, Incomplete: x.Incomplete}, nil
+	return &SyncRound{Look: look, Result: res, Planned: planned, Incomplete: x.Incomplete, rewinds: s.FollowBack || s.TakeBack}, nil
 }
 
-// Carried records that a round's plan was executed.
-func (s *Syncer) Carried(r *SyncRound) {
-	if s.carried == nil {
-		s.carried = map[checkpointfile.Key]int64{}
-	}
+// commits are the rows that a round's plan commits, or finds committed.
+func (r *SyncRound) commits(yield func(checkpointfile.Key, Sync)) {
 	inUse := map[string]bool{}
 	for _, g := range r.Planned.Skipped {
 		inUse[g] = true
 	}
-	for _, i := range r.Result.Items {
-		if i.Resolved() && !i.Unstable && !inUse[i.Group] {
-			s.carried[checkpointfile.Key{Group: i.Row.Group, Partition: i.Row.Partition}] = i.Row.Committed.Offset
+	for _, items := range [][]*Item{r.Result.Items, r.Look.Steps[StepRefresh]} {
+		for _, i := range items {
+			left := i.ahead() && !r.rewinds
+			if i.Resolved() && !i.Unstable && !inUse[i.Group] && i.Row.Committed != nil && !left {
+				yield(i.key(), Sync{Source: i.Row.Committed.Offset, Target: i.Offset})
+			}
 		}
 	}
+}
+
+// Intend writes down what a round's plan is about to commit, so that it is known for the syncer's own whatever happens then.
+func (s *Syncer) Intend(ctx context.Context, r *SyncRound) error {
+	rows := map[checkpointfile.Key]Carried{}
+	r.commits(func(k checkpointfile.Key, to Sync) {
+		c, known := s.carried[k]
+		if !known {
+			c = Carried{Sync: Sync{Source: -1, Target: -1}, At: s.Clock()}
+		}
+		c.Next, c.TakenOver = &to, false
+		rows[k] = c
+	})
+	maps.Copy(s.carried, rows)
+	return s.State.Save(ctx, s.Clock(), rows)
+}
+
+// Carried records that a round's plan was executed. What the target's group kept instead is found out by the next look. A
+// group that was ahead when it was met first belongs to somebody else.
+func (s *Syncer) Carried(ctx context.Context, r *SyncRound) error {
+	rows := map[checkpointfile.Key]Carried{}
+	now := s.Clock()
+	r.commits(func(k checkpointfile.Key, to Sync) { rows[k] = Carried{Sync: to, At: now} })
+	for _, i := range r.Result.Items {
+		if _, known := s.carried[i.key()]; !known && i.Resolved() && i.ahead() && !r.rewinds {
+			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, At: now, TakenOver: true}
+		}
+	}
+	maps.Copy(s.carried, rows)
+	return s.State.Save(ctx, now, rows)
+}
+
+// PrintRows reads the fingerprints of rows, of an export without.
+func PrintRows(ctx context.Context, cl *kgo.Client, rows []Row, ahead int, phase Phase) error {
+	ctx, cancel := phase.begin(ctx, "read the records around the positions")
+	defer cancel()
+	parts := inspect.Partitions{}
+	for _, r := range rows {
+		if r.Committed != nil && r.Bounds != nil {
+			parts.Add(r.Partition)
+		}
+	}
+	parts.Compact()
+	printRows(ctx, cl, inspect.ReadBounds(ctx, cl, parts), []Group{{Rows: rows}}, ahead)
+	return context.Cause(ctx)
 }
 
 // SyncLoop runs rounds until the context ends, one at the beginning of every interval.

@@ -44,12 +44,13 @@ func read(runs ...migrate.Run) *migrate.Stretch {
 
 func TestTranslate(t *testing.T) {
 	around := func(at, before []migrate.Fingerprint) *migrate.Surroundings {
-		return &migrate.Surroundings{At: at, Before: before, AtEnd: len(at) == 0, SearchedTo: 100, SearchedAll: true, SearchedBack: true}
+		return &migrate.Surroundings{At: at, Before: before, AtEnd: len(at) == 0, SearchedTo: 100, SearchedAll: true, SearchedBack: true, Whole: true}
 	}
 	timed := func(a *migrate.Surroundings) *migrate.Surroundings {
 		a.UnreadTimes, a.EarliestUnread = true, t0
 		return a
 	}
+	lossy := func(a *migrate.Surroundings) *migrate.Surroundings { a.Whole = false; return a }
 	part := func(s *migrate.Stretch) *migrate.Stretch { s.AtEnd = false; return s }
 	twin := func(f migrate.Fingerprint, t migrate.Twins) migrate.Fingerprint { f.Twins = t; return f }
 	unsearched := func(a *migrate.Surroundings) *migrate.Surroundings { a.SearchedAll = false; return a }
@@ -97,6 +98,12 @@ func TestTranslate(t *testing.T) {
 			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 3), at(4, 0), at(5, 0), at(6, 1))}, label: "exact", offset: 5, mention: "record by record"},
 		"look-alikes on both sides, one lost": {r: row(9, 20), around: around([]migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(10, 3)}, []migrate.Fingerprint{twin(fp(8, 2), migrate.TwinsBoth), fp(7, 4)}),
 			e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 3), at(4, 0), at(5, 1))}, label: "at-most-1-again", offset: 4, mention: "may have been read too"},
+		"the source has lost records, the target searched to its end": {r: row(9, 20), around: lossy(around([]migrate.Fingerprint{fp(9, 1)}, []migrate.Fingerprint{fp(8, 2)})), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(3, 1), at(4, 0), others(5, 25))},
+			label: "exact", offset: 4, mention: "the next record"},
+		"the source has lost records, and the target has the record twice": {r: row(9, 20), around: lossy(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(4, 0), others(5, 15), at(20, 0), others(21, 9))},
+			label: "at-most-17-again", offset: 4, mention: "ones that look alike are there up to 20"},
+		"the source has lost records, and the target was not searched to its end": {r: row(9, 20), around: lossy(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 30), Stretch: part(read(at(4, 0), others(5, 15)))},
+			label: "at-most-26-again", offset: 4, mention: "(log end 30)"},
 		"not searched to the end": {r: row(9, 20), around: unsearched(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(2, 0))},
 			label: "unresolved", mention: "is known up to source offset 100 only (log end 20)"},
 		"not searched to the end, allowed": {r: row(9, 20), around: unsearched(around([]migrate.Fingerprint{fp(9, 1)}, nil)), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(2, 0))},

@@ -31,31 +31,63 @@ func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args [
 	}
 	var out []inspect.Group
 	have := map[string]bool{}
-	var known []string
+	var known, share []string
 	for _, x := range listed {
 		known = append(known, x.Name)
 		have[x.Name] = true
 		named := slices.Contains(names, x.Name)
-		if x.Type == inspect.TypeShare && !named {
-			continue // it has no commits; by name it is an error of its own
-		}
-		if m.Match(x.Name) {
+		switch {
+		case !m.Match(x.Name):
+		case x.Type == inspect.TypeShare && !named:
+			share = append(share, x.Name) // it has no commits; by name it is an error of its own
+		default:
 			out = append(out, x)
 		}
 	}
-	for _, n := range names {
-		if !have[n] {
-			hint := "koffset inspect lists the groups"
-			if near := text.Near(n, known); len(near) > 0 {
-				hint = "did you mean " + strings.Join(near, ", ") + "?"
-			}
-			return nil, cli.Faultf(cli.ExitNotFound, hint, "group %q does not exist", n)
-		}
+	unlisted, err := unlistedGroups(ctx, s, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return have[n] }), known, len(missing) > 0)
+	if err != nil {
+		return nil, err
 	}
-	if len(out) == 0 {
+	out = append(out, unlisted...)
+	if len(share) > 0 {
+		s.App.Streams.Note("%s left out, since they have no commits that could be carried: %s", text.Plural(len(share), "share group"), strings.Join(share, ", "))
+	}
+	if len(out) == 0 && len(unlisted) == 0 {
 		return nil, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
 	}
 	return out, nil
+}
+
+// unlistedGroups asks for named groups that the list lacks: it lacks those of a coordinator that is away, and those that may
+// not be described. What cannot be answered is not the same as a group that is not there. incomplete says that a broker did
+// not list its groups.
+func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, incomplete bool) ([]inspect.Group, error) {
+	var ask []inspect.Group
+	for _, n := range names {
+		ask = append(ask, inspect.Group{Name: n})
+	}
+	described := inspect.Describe(ctx, s.Client, ask)
+	var out []inspect.Group
+	var failed []error
+	for _, g := range ask {
+		d := described[g.Name]
+		switch {
+		case d.Err != nil:
+			failed = append(failed, fmt.Errorf("group %q: %w", g.Name, d.Err))
+		case d.NotFound && incomplete:
+			failed = append(failed, fmt.Errorf("group %q: whether it exists is not known: not every broker listed its groups", g.Name))
+		case d.NotFound:
+			hint := "koffset inspect lists the groups"
+			if near := text.Near(g.Name, known); len(near) > 0 {
+				hint = "did you mean " + strings.Join(near, ", ") + "?"
+			}
+			return nil, cli.Faultf(cli.ExitNotFound, hint, "group %q does not exist", g.Name)
+		default:
+			g = d.Group
+			out = append(out, g)
+		}
+	}
+	return out, errors.Join(failed...)
 }
 
 // migrateFault gives errors of package migrate their exit status and next step.

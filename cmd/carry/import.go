@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 )
@@ -141,6 +143,9 @@ func (o *importOptions) load(name string) error {
 		return err
 	}
 	o.query.Header = x.Header
+	if err := o.known(name, x); err != nil {
+		return err
+	}
 	total := 0
 	for _, g := range x.Groups {
 		for _, r := range g.Rows {
@@ -158,6 +163,33 @@ func (o *importOptions) load(name string) error {
 	sayInternal(o.app, internal)
 	if len(o.query.Rows) == 0 {
 		return cli.Faultf(cli.ExitNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
+	}
+	return nil
+}
+
+// known says which of the named groups, and which of the renamed topics and groups, are not in the file.
+func (o *importOptions) known(name string, x *migrate.Export) error {
+	var groups, topics []string
+	for _, g := range x.Groups {
+		groups = append(groups, g.Name)
+		for _, r := range g.Rows {
+			topics = append(topics, r.Topic)
+		}
+	}
+	for _, n := range o.groups.Names {
+		if !slices.Contains(groups, n) {
+			hint := "leave it out"
+			if near := text.Near(n, groups); len(near) > 0 {
+				hint = "did you mean " + strings.Join(near, ", ") + "?"
+			}
+			return cli.Faultf(cli.ExitNotFound, hint, "group %q is not in %s (%s are)", n, name, text.Plural(len(groups), "group"))
+		}
+	}
+	for _, rule := range o.query.Mapping.Topics.Unused(topics) {
+		o.app.Streams.Warn("--map %s: no topic of %s is called so", rule, name)
+	}
+	for _, rule := range o.query.Mapping.Groups.Unused(groups) {
+		o.app.Streams.Warn("--map-group %s: no group of %s is called so", rule, name)
 	}
 	return nil
 }
@@ -188,9 +220,17 @@ func (o *importOptions) decode(name string, format migrate.Format, data []byte) 
 	}
 	at := cli.ForeignOffsets{}
 	if format == migrate.FormatPlan {
-		var err error
-		if at, err = o.app.ForeignFile(name); err != nil {
-			return nil, err
+		p, _, err := checkpointfile.DecodePlan(name, data)
+		if err != nil {
+			return nil, cli.FileFault(err)
+		}
+		for _, c := range p.Changes {
+			if c.To != nil {
+				if at[c.Group] == nil {
+					at[c.Group] = map[offset.Partition]offset.Foreign{}
+				}
+				at[c.Group][c.Partition] = offset.Foreign{Committed: offset.Committed{Offset: c.To.Offset, LeaderEpoch: c.To.LeaderEpoch, Metadata: c.To.Metadata}}
+			}
 		}
 	} else {
 		rows, err := migrate.ReadOffsets(name, format, data)

@@ -99,8 +99,8 @@ func (p *pair) connect(ctx context.Context, c *cobra.Command) (source, target *c
 	return source, target, nil
 }
 
-// export reads the groups at the source, with fingerprints.
-func (p *pair) export(ctx context.Context, source *cli.Session, args []string) (*migrate.Export, error) {
+// export reads the groups at the source, with fingerprints or without.
+func (p *pair) export(ctx context.Context, source *cli.Session, args []string, prints bool) (*migrate.Export, error) {
 	pctx, cancel := source.Phase(ctx, "list the source's groups")
 	defer cancel()
 	groups, err := chosenGroups(pctx, source, &p.groups, args)
@@ -108,7 +108,7 @@ func (p *pair) export(ctx context.Context, source *cli.Session, args []string) (
 		return nil, err
 	}
 	cancel()
-	opts := migrate.ExportOptions{Groups: groups, Fingerprints: true, CreatedAt: p.app.Now(), Version: p.app.Version, Phase: source.Phase, LookAhead: p.ahead}
+	opts := migrate.ExportOptions{Groups: groups, Fingerprints: prints, CreatedAt: p.app.Now(), Version: p.app.Version, Phase: source.Phase, LookAhead: p.ahead}
 	if p.scope.Any() {
 		opts.Topics = p.scope.Matcher
 	}
@@ -126,6 +126,9 @@ func (p *pair) export(ctx context.Context, source *cli.Session, args []string) (
 	}
 	p.saidInternal = true // sync looks again and again
 	for _, g := range x.Groups {
+		if g.Error != "" {
+			p.app.Streams.Warn("group %s at the source: %s", g.Name, g.Error)
+		}
 		if g.Live {
 			p.app.Streams.Warn("group %s is %s at the source: what it commits meanwhile makes a difference", g.Name, g.State)
 		}

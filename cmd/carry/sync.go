@@ -25,6 +25,8 @@ type syncOptions struct {
 	interval string
 	rounds   int
 	listen   string
+	rewind   bool
+	takeBack bool
 
 	query migrate.Query
 	every time.Duration
@@ -37,10 +39,12 @@ func newMigrateSync(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sync GROUP…",
 		Short: "Keep groups on another cluster where they are here, until they move over",
-		Long: `Exports from the source and imports on the target, every --interval, until it is stopped. A target group is only moved
-forward, and only while it has no members: the first one that joins there takes over. Rows that no strategy resolves yet are
-tried again in the next round. Each round that changes something is in the undo journal. A run that is stopped and started
-again goes on from what the target has stored.
+		Long: `Compares both clusters every --interval until it is stopped, and carries what has moved at the source. Target groups are
+only moved forward (--allow-rewind follows a source that went back), and only while they have no members. What sync itself
+committed is remembered in --state-dir, over restarts too: what expired or was deleted there is committed again, also before
+it expires; what somebody else committed there is taken over, said once and left alone (--take-back carries over it).
+
+Rows that no strategy resolves yet are tried again in the next round. Each round that changes something is in the undo journal.
 
 The ordinary connection flags name the target, --source-profile or --source-bootstrap-server the source. Without --execute one
 round is shown and nothing is changed.` + cli.ExitStatus(
@@ -60,6 +64,8 @@ round is shown and nothing is changed.` + cli.ExitStatus(
 	o.strategy.add(c)
 	f.StringVar(&o.interval, "interval", "60s", "the `DURATION` from one round to the next")
 	f.IntVar(&o.rounds, "rounds", 0, "stop after `N` rounds; 0 goes on until it is stopped")
+	f.BoolVar(&o.rewind, "allow-rewind", false, "follow a source group that went back")
+	f.BoolVar(&o.takeBack, "take-back", false, "carry over commits that somebody else made on the target")
 	f.StringVar(&o.listen, "listen", "", "serve Prometheus metrics at `HOST:PORT`/metrics")
 	return c
 }
@@ -99,12 +105,28 @@ func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args
 		}
 		defer stop()
 	}
+	o.sync = migrate.Syncer{State: migrate.OpenSyncState(target.Settings.StateDir, source.Cluster.ID, target.Cluster.ID, o.app.Version),
+		Retention: o.retention(ctx, target), FollowBack: o.rewind, TakeBack: o.takeBack, Clock: o.app.Now}
 	loop := migrate.SyncLoop{Every: o.every, Last: o.rounds, Now: o.app.Now, Ended: o.ended,
 		Round: func(ctx context.Context, n int) error { return o.round(ctx, source, target, args, n) }}
 	if !o.write.Execute {
 		loop.Last = 1
 	}
 	return loop.Run(ctx)
+}
+
+// unknownRetention is taken for how long the target keeps commits where it does not tell: what brokers before 2.0 did.
+const unknownRetention = 24 * time.Hour
+
+func (o *syncOptions) retention(ctx context.Context, target *cli.Session) time.Duration {
+	ctx, cancel := target.Phase(ctx, "read how long commits are kept")
+	defer cancel()
+	d, err := migrate.ReadCommitRetention(ctx, target.Client)
+	if err != nil {
+		o.app.Streams.Note("how long the target keeps commits is not known (%v): they are committed again every %s", cli.Cause(ctx, err), offset.FormatDuration(unknownRetention/2))
+		return unknownRetention
+	}
+	return d
 }
 
 // ended counts a round, and ends the loop after one whose failure will not pass. What failed in one round may work in the
@@ -130,14 +152,26 @@ func passing(err error) bool {
 	return errors.As(err, &f) && (f.Quiet || f.Moved)
 }
 
-// round is one import.
+// round compares both clusters, and imports what has moved.
 func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, args []string, n int) error {
-	x, err := o.export(ctx, source, args)
+	x, err := o.export(ctx, source, args, false)
 	if err != nil {
 		return err
 	}
 	q := o.query
-	q.Header, q.Rows = x.Header, o.sync.Pending(x)
+	q.Header, q.Phase = x.Header, target.Phase
+	for _, g := range x.Groups {
+		q.Rows = append(q.Rows, g.Rows...)
+	}
+	look, err := o.sync.Look(ctx, target.Client, q)
+	if err != nil {
+		return migrateFault(cli.Cause(ctx, err))
+	}
+	o.sayTakenOver(look)
+	q.Rows = look.Rows
+	if err := migrate.PrintRows(ctx, source.Client, q.Rows, o.ahead, source.Phase); err != nil {
+		return err
+	}
 	pctx, cancel := target.Phase(ctx, "read MirrorMaker's topics")
 	defer cancel()
 	if err := o.strategy.readMM2(pctx, o.app, &q, o.mapping.mm2Source, target, source); err != nil {
@@ -150,12 +184,12 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	}
 	pctx, cancel = target.Phase(ctx, "make the plan")
 	defer cancel()
-	r, err := o.sync.Plan(pctx, target.Client, x, res)
+	r, err := o.sync.Plan(pctx, target.Client, x, look, res)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
 	cancel()
-	o.stats.translated(res, len(r.Planned.Skipped))
+	o.stats.translated(r)
 	o.sayRound(n, r)
 	if !o.write.Execute {
 		return o.dryRound(ctx, target, r)
@@ -163,19 +197,36 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	return o.apply(ctx, target, r)
 }
 
+// sayTakenOver names each row once.
+func (o *syncOptions) sayTakenOver(l *migrate.SyncLook) {
+	for n, i := range l.TakenOver {
+		if n == 5 {
+			o.app.Streams.Warn("and %s more", text.Plural(len(l.TakenOver)-n, "partition"))
+			return
+		}
+		at := "nothing"
+		if i.Current != nil {
+			at = text.Count(i.Current.Offset)
+		}
+		o.app.Streams.Warn("group %s, %s: taken over on the target (%s is committed there, not by this sync), and left alone from now on; --take-back carries over it", i.Group, i.Target, at)
+	}
+}
+
 func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
-	p := r.Planned
-	sum := reset.Summarize(p.Plan)
-	t := r.Result.Count()
-	line := fmt.Sprintf("round %d: %s to move", n, text.Plural(sum.Changed, "partition"))
-	if sum.Unchanged > 0 {
-		line += fmt.Sprintf(", %s there already", text.Count(sum.Unchanged))
+	e, t := r.Planned.Effect, r.Result.Count()
+	steps := r.Look.Steps
+	line := fmt.Sprintf("round %d: %s to move", n, text.Plural(e.Exact+e.Again+e.Unproven, "partition"))
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{e.Already + len(steps[migrate.StepNone]), "there already"}, {len(steps[migrate.StepRestore]), "missing on the target"}, {e.Refreshed, "to commit again before they expire"},
+		{t.Unresolved, "unresolved yet"}, {len(steps[migrate.StepTakenOver]), "taken over"}, {len(steps[migrate.StepWentBack]), "went back at the source: not followed"}} {
+		if x.n > 0 {
+			line += fmt.Sprintf(", %s %s", text.Count(x.n), x.what)
+		}
 	}
-	if t.Unresolved > 0 {
-		line += fmt.Sprintf(", %s unresolved yet", text.Count(t.Unresolved))
-	}
-	if len(p.Skipped) > 0 {
-		line += fmt.Sprintf(", %s in use on the target", text.Plural(len(p.Skipped), "group"))
+	if n := len(r.Planned.Skipped); n > 0 {
+		line += fmt.Sprintf(", %s in use on the target", text.Plural(n, "group"))
 	}
 	o.app.Streams.Note("%s", line)
 }
@@ -201,14 +252,19 @@ func (o *syncOptions) apply(ctx context.Context, target *cli.Session, r *migrate
 	p := r.Planned
 	sum := reset.Summarize(p.Plan)
 	if sum.Changed > 0 {
+		if err := o.sync.Intend(ctx, r); err != nil {
+			return err
+		}
 		w := carrying(o.app, target, &o.write, p)
 		if err := w.Do(ctx); err != nil {
 			return err
 		}
 		o.write.Yes = true
 	}
-	o.stats.moved(sum.Changed)
-	o.sync.Carried(r)
+	o.stats.moved(sum.Changed - p.Effect.Refreshed)
+	if err := o.sync.Carried(ctx, r); err != nil {
+		return err
+	}
 	if r.Incomplete || r.Result.Count().Unresolved > 0 && o.rounds > 0 {
 		return cli.Quietly(cli.ExitPartial)
 	}

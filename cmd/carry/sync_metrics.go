@@ -20,6 +20,8 @@ type syncStats struct {
 	rounds, failed, movedRows int64
 	tally                     migrate.Tally
 	inUse                     int
+	takenOver, wentBack       int
+	refreshed                 int64
 	lastSuccess               time.Time
 	lastDuration              time.Duration
 }
@@ -36,10 +38,12 @@ func (s *syncStats) round(now time.Time, took time.Duration, err error) {
 	s.lastSuccess = now
 }
 
-func (s *syncStats) translated(res *migrate.Result, inUse int) {
+func (s *syncStats) translated(r *migrate.SyncRound) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally, s.inUse = res.Count(), inUse
+	s.tally, s.inUse = r.Result.Count(), len(r.Planned.Skipped)
+	s.takenOver, s.wentBack = len(r.Look.Steps[migrate.StepTakenOver]), len(r.Look.Steps[migrate.StepWentBack])
+	s.refreshed += int64(r.Planned.Effect.Refreshed)
 }
 
 func (s *syncStats) moved(n int) {
@@ -63,6 +67,9 @@ func (s *syncStats) text() string {
 	put("koffset_sync_exact_partitions", "gauge", "Partitions that the last round translated exactly.", "%d", s.tally.Exact)
 	put("koffset_sync_again_partitions", "gauge", "Partitions of the last round that read some records again.", "%d", s.tally.Again)
 	put("koffset_sync_groups_in_use", "gauge", "Groups left alone in the last round because they have members on the target.", "%d", s.inUse)
+	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because somebody else committed on the target.", "%d", s.takenOver)
+	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", "%d", s.wentBack)
+	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", "%d", s.refreshed)
 	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", "%.3f", s.lastDuration.Seconds())
 	last := 0.0
 	if !s.lastSuccess.IsZero() {

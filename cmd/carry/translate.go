@@ -61,7 +61,7 @@ func carrying(a *cli.App, s *cli.Session, flags *act.Flags, p *migrate.Planned) 
 	for _, x := range []struct {
 		n    int
 		text string
-	}{{e.Exact, "exact"}, {e.Again, "read at most " + text.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}} {
+	}{{e.Exact, "exact"}, {e.Again, "read at most " + text.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}, {e.Refreshed, "committed again as they are"}} {
 		if x.n > 0 {
 			parts = append(parts, text.Count(x.n)+" "+x.text)
 		}

@@ -58,7 +58,7 @@ func (o *verifyOptions) run(ctx context.Context, source, target *cli.Session, ar
 	if err := o.twoClusters(source, target); err != nil {
 		return err
 	}
-	x, err := o.export(ctx, source, args)
+	x, err := o.export(ctx, source, args, true)
 	if err != nil {
 		return err
 	}

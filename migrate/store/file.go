@@ -18,8 +18,8 @@ const KindStore checkpointfile.Kind = "koffset-store"
 
 const fileVersion = 1
 
-// File is a store in one file, which is replaced as a whole by every save: a crash leaves the old one or the new one. It is
-// for one process at a time; several would overwrite each other's groups.
+// File is a store in one file, which is replaced as a whole by every save: a crash leaves the old one or the new one. A save
+// holds the lock of the file, so that several processes may share it.
 type File struct {
 	path    string
 	version string // of koffset, for the file's envelope
@@ -76,12 +76,16 @@ func (f *File) Load(_ context.Context, group string) (Saved, error) {
 }
 
 // Save implements Store. The error is a *ClusterError or a *checkpointfile.FileError.
-func (f *File) Save(_ context.Context, w Write) error {
+func (f *File) Save(ctx context.Context, w Write) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return checkpointfile.WithLock(ctx, f.path, func() error { return f.save(w) })
+}
+
+func (f *File) save(w Write) error {
 	c, err := f.read()
 	if err != nil {
 		return err

@@ -2,14 +2,18 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/migrate/store"
 	"github.com/koffset/koffset/migrate/store/internal/storetest"
+	"github.com/koffset/koffset/offset"
 )
 
 func TestFile(t *testing.T) {
@@ -29,6 +33,26 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := store.OpenFile(path, "test").Load(t.Context(), "wide"); !errors.Is(err, checkpointfile.ErrDamaged) {
 		t.Errorf("a file that was edited gives %v", err)
+	}
+}
+
+// Several processes save at once, each its own group: none loses another's.
+func TestFileOfSeveral(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offsets.json")
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for range 5 { // a store of its own has a mutex of its own
+				w := store.Write{Group: fmt.Sprint("g", n), At: time.Unix(1, 0), Positions: []store.Position{{Partition: offset.Partition{Topic: "t"}, Committed: offset.Committed{Offset: 1}}}}
+				if err := store.OpenFile(path, "test").Save(t.Context(), w); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if groups, err := store.OpenFile(path, "test").Groups(t.Context()); err != nil || len(groups) != 8 {
+		t.Errorf("%d of 8 groups are there: %v, %v", len(groups), groups, err)
 	}
 }
 

@@ -1,0 +1,116 @@
+package migrate
+
+// What sync remembers of its own commits, on disk, so that a run that is started again knows them from those of others.
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/offset"
+)
+
+// KindSync is the kind of the file that sync keeps.
+const KindSync checkpointfile.Kind = "koffset-sync"
+
+const syncVersion = 1
+
+// Carried is what sync did to one partition of a target group.
+type Carried struct {
+	// Source and Target are where the group was at the source, and what was committed for it on the target.
+	Sync
+	// At is when it was committed, or found there.
+	At time.Time
+	// Next is what was about to be committed when it was last written down: after a crash the target has the one or the other.
+	Next *Sync
+	// TakenOver says that somebody else has committed since. It stays so until it is taken back.
+	TakenOver bool
+}
+
+// ours says whether a commit on the target is one that sync made, and returns what is known of it then.
+func (c Carried) ours(target int64) (Carried, bool) {
+	if c.Next != nil && c.Next.Target == target {
+		c.Sync, c.Next = *c.Next, nil
+	}
+	return c, c.Target == target
+}
+
+// SyncState is the file of one pair of clusters.
+type SyncState struct {
+	path    string
+	version string
+}
+
+// OpenSyncState names the file for two clusters in a state directory; an empty directory remembers nothing. version is the koffset
+// that writes it.
+func OpenSyncState(stateDir, source, target, version string) SyncState {
+	if stateDir == "" {
+		return SyncState{}
+	}
+	sum := sha256.Sum256([]byte(source + "\n" + target))
+	return SyncState{path: filepath.Join(stateDir, "sync", hex.EncodeToString(sum[:8])+".json"), version: version}
+}
+
+type syncFile struct {
+	Rows []syncRow `json:"rows"`
+}
+
+type syncRow struct {
+	Group     string    `json:"group"`
+	Topic     string    `json:"topic"`
+	Partition int32     `json:"partition"`
+	Source    int64     `json:"source_offset"`
+	Target    int64     `json:"target_offset"`
+	At        time.Time `json:"at"`
+	Next      *Sync     `json:"next,omitempty"`
+	TakenOver bool      `json:"taken_over,omitempty"`
+}
+
+// Load returns what is remembered, by the target's groups and partitions. The error is a *checkpointfile.FileError.
+func (s SyncState) Load() (map[checkpointfile.Key]Carried, error) {
+	out := map[checkpointfile.Key]Carried{}
+	if s.path == "" {
+		return out, nil
+	}
+	var f syncFile
+	_, err := checkpointfile.Read(s.path, KindSync, syncVersion, &f)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, r := range f.Rows {
+		k := checkpointfile.Key{Group: r.Group, Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}}
+		out[k] = Carried{Sync: Sync{Source: r.Source, Target: r.Target}, At: r.At, Next: r.Next, TakenOver: r.TakenOver}
+	}
+	return out, err
+}
+
+// Save puts rows into the file; the others stay, since another run may carry other groups between the same clusters.
+func (s SyncState) Save(ctx context.Context, now time.Time, rows map[checkpointfile.Key]Carried) error {
+	if s.path == "" || len(rows) == 0 {
+		return nil
+	}
+	return checkpointfile.WithLock(ctx, s.path, func() error {
+		all, err := s.Load()
+		if err != nil {
+			return err
+		}
+		maps.Copy(all, rows)
+		var f syncFile
+		for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b checkpointfile.Key) int {
+			return cmp.Or(cmp.Compare(a.Group, b.Group), a.Partition.Compare(b.Partition))
+		}) {
+			c := all[k]
+			f.Rows = append(f.Rows, syncRow{k.Group, k.Topic, k.Partition.Partition, c.Source, c.Target, c.At.UTC(), c.Next, c.TakenOver})
+		}
+		h := checkpointfile.Header{Kind: KindSync, SchemaVersion: syncVersion, CreatedAt: now, Version: s.version}
+		return checkpointfile.Write(s.path, &h, f)
+	})
+}

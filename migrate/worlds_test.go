@@ -1,0 +1,300 @@
+package migrate_test
+
+// Worlds in which look-alikes are far away: stretches sent again with their times, compaction on either side, heads deleted,
+// batches of one to thousands of records. A position is held against both logs read whole.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/migrate"
+)
+
+// history is one partition as it was written at the source, and which of its records were copied, in order.
+type history struct {
+	source []*kgo.Record
+	copied []int
+	at     []int64 // positions
+}
+
+// randomHistory writes n records, sends stretches again, and copies them as a mirror does: late, in part, and some again.
+func randomHistory(r *rand.Rand, topic string, p int32, n int) history {
+	var h history
+	ms := int64(1_700_000_000_000) + int64(p)*1_000_000
+	disorder, equal := r.IntN(4) == 0, r.IntN(4) == 0
+	keys := 1 + r.IntN(2*n)
+	for len(h.source) < n {
+		if !equal || r.IntN(20) == 0 {
+			ms += int64(r.IntN(3))
+		}
+		at := ms
+		if disorder {
+			at -= int64(r.IntN(20))
+		}
+		// A mark of the partition is in each record: partitions do not share any.
+		h.source = append(h.source, &kgo.Record{Topic: topic, Partition: p, Timestamp: time.UnixMilli(at), Key: fmt.Appendf(nil, "p%d-k%d", p, r.IntN(keys)),
+			Value: fmt.Appendf(nil, "p%d-%d", p, len(h.source))})
+		if len(h.source) > 20 && r.IntN(n/2) == 0 { // a stretch is sent again as it was
+			from := r.IntN(len(h.source) - 10)
+			until := min(len(h.source), from+1+r.IntN(max(2, n/8)))
+			for _, old := range h.source[from:until] {
+				c := *old
+				h.source = append(h.source, &c)
+			}
+		}
+	}
+	from, until := 0, len(h.source)
+	if r.IntN(4) == 0 {
+		from = r.IntN(until)
+	}
+	if r.IntN(4) == 0 {
+		until = from + r.IntN(until-from+1)
+	}
+	restarts := r.IntN(3)
+	for i := from; i < until; i++ {
+		h.copied = append(h.copied, i)
+		if restarts > 0 && r.IntN(n) == 0 {
+			i, restarts = max(from, i-r.IntN(max(2, n/10)))-1, restarts-1
+		}
+	}
+	for range 4 {
+		h.at = append(h.at, int64(r.IntN(len(h.source)+1)))
+	}
+	return h
+}
+
+// offsetsOf reads which offsets of each partition are left.
+func offsetsOf(t *testing.T, cl *kgo.Client, topic string, parts int32) []map[int64]bool {
+	t.Helper()
+	out := make([]map[int64]bool, parts)
+	for p := range parts {
+		out[p] = map[int64]bool{}
+		for _, r := range wholeLog(t, cl, topic, p) {
+			out[p][r.Offset] = true
+		}
+	}
+	return out
+}
+
+// TestWorlds holds every translated position to what both logs hold.
+func TestWorlds(t *testing.T) {
+	for n, w := range []struct {
+		name          string
+		parts         int32
+		records       int
+		batch         int32 // bytes
+		compactSource bool
+		compactTarget bool
+		trim          bool
+	}{
+		{"one record a batch", 30, 60, 1, false, false, true},
+		{"compacted target", 40, 200, 2000, false, true, false},
+		{"compacted source", 40, 200, 4000, true, false, false},
+		{"both compacted, heads deleted", 40, 300, 1 << 20, true, true, true},
+		{"neither", 40, 400, 30_000, false, false, true},
+		{"100,000 records", 1, 100_000, 1 << 20, false, true, true},
+		{"100,000 records, not compacted", 1, 100_000, 1 << 20, false, false, true},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(n), 99))
+			sc, src := kafkatest.FakeClient(t)
+			dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+			config := func(compact bool) []string {
+				if !compact {
+					return nil
+				}
+				return []string{"cleanup.policy", "compact", "segment.bytes", "14", "min.cleanable.dirty.ratio", "0", "segment.ms", "1"}
+			}
+			kafkatest.CreateTopic(t, src, "w", w.parts, config(w.compactSource)...)
+			kafkatest.CreateTopic(t, dst, "w", w.parts, config(w.compactTarget)...)
+			from, into := derived(t, src, kgo.ProducerBatchMaxBytes(max(600, w.batch)), kgo.RecordPartitioner(kgo.ManualPartitioner())), derived(t, dst, kgo.ProducerBatchMaxBytes(max(600, w.batch/2)), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			hs := make([]history, w.parts)
+			commits := map[int][]kafkatest.Committed{}
+			for p := range hs {
+				h := randomHistory(r, "w", int32(p), w.records)
+				hs[p] = h
+				kafkatest.Produce(t, from, h.source...)
+				var copies []*kgo.Record
+				for _, i := range h.copied {
+					c := *h.source[i]
+					copies = append(copies, &c)
+				}
+				kafkatest.Produce(t, into, copies...)
+				for g, at := range h.at {
+					commits[g] = append(commits[g], kafkatest.At("w", int32(p), at))
+				}
+			}
+			var groups []string
+			for g, at := range commits {
+				groups = append(groups, fmt.Sprint("g", g))
+				kafkatest.Commit(t, src, fmt.Sprint("g", g), at...)
+			}
+			for p, h := range hs {
+				if w.trim && r.IntN(3) == 0 {
+					kafkatest.DeleteRecords(t, src, "w", int32(p), int64(r.IntN(len(h.source)/4)))
+				}
+				if w.trim && r.IntN(2) == 0 && len(h.copied) > 4 {
+					kafkatest.DeleteRecords(t, dst, "w", int32(p), int64(r.IntN(len(h.copied)*3/4)))
+				}
+			}
+			sc.Compact()
+			dc.Compact()
+			left, there := offsetsOf(t, src, "w", w.parts), offsetsOf(t, dst, "w", w.parts)
+			outcomes := map[migrate.Outcome]int{}
+			for _, g := range groups {
+				res := translate(t, src, dst, g, migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}})
+				for _, i := range res.Items {
+					outcomes[i.Outcome]++
+					if problem := hs[i.Target.Partition].judge(i, left[i.Target.Partition], there[i.Target.Partition]); problem != "" {
+						t.Errorf("partition %d at %d: %s to %d (%s: %s): %s", i.Target.Partition, i.Row.Committed.Offset, i.Label(), i.Offset, i.Strategy, i.Proof, problem)
+					}
+				}
+			}
+			t.Logf("%v", outcomes)
+			if outcomes[migrate.Exact] == 0 {
+				t.Error("nothing is exact: the world says nothing")
+			}
+		})
+	}
+}
+
+// judge says what is wrong with a translated position: an unread record that is on the target in front of it and nowhere
+// behind, or more records that were read behind it than it says.
+func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
+	if !i.Resolved() {
+		return ""
+	}
+	at := i.Row.Committed.Offset
+	looks := func(c int) string {
+		r := h.source[c]
+		return fmt.Sprintf("%d %s %s", r.Timestamp.UnixMilli(), r.Key, r.Value)
+	}
+	unread, ahead := map[string]map[int]bool{}, map[string]int{}
+	passed := map[int]bool{} // copied in front of the position
+	var again []int
+	for off, c := range h.copied {
+		switch {
+		case !there[int64(off)]:
+			if int64(off) < i.Offset {
+				passed[c] = true
+			}
+			continue
+		case int64(c) >= at && left[int64(c)]:
+			if unread[looks(c)] == nil {
+				unread[looks(c)] = map[int]bool{}
+			}
+			unread[looks(c)][c] = true
+		}
+		if int64(off) < i.Offset {
+			passed[c] = true
+			continue
+		}
+		ahead[looks(c)]++
+		if int64(c) < at && !passed[c] {
+			again = append(again, c)
+		}
+	}
+	for look, cs := range unread {
+		if ahead[look] < len(cs) {
+			return fmt.Sprintf("%d unread records %s are on the target, %d of them behind the position", len(cs), look, ahead[look])
+		}
+	}
+	again = slices.DeleteFunc(again, func(c int) bool { // one that is sent again later comes as that
+		return slices.ContainsFunc(h.source[max(0, int(at)):], func(r *kgo.Record) bool {
+			return string(r.Value) == string(h.source[c].Value)
+		})
+	})
+	// What the source has lost and sent again is not told from its second copy while that is on its way.
+	if len(h.copied) > 0 && slices.Max(h.copied) < int(at)-1 && len(left) < len(h.source) {
+		return ""
+	}
+	most := int64(0)
+	if i.Outcome == migrate.Again {
+		most = i.Translation.Again
+	}
+	if int64(len(again)) > most {
+		return fmt.Sprintf("%d records that were read come again, source offset %d first", len(again), again[0])
+	}
+	return ""
+}
+
+// A stretch is sent again with its times while the target has lost the first copies: the position must not land on the second ones.
+func TestSentAgainAndCompacted(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	kafkatest.CreateTopic(t, src, "again", 1)
+	kafkatest.CreateTopic(t, dst, "again", 1, "cleanup.policy", "compact", "segment.bytes", "14", "min.cleanable.dirty.ratio", "0", "segment.ms", "1")
+	var all []*kgo.Record
+	for i := range 900 {
+		n := i
+		if i >= 700 && i < 800 {
+			n = i - 200
+		}
+		all = append(all, &kgo.Record{Topic: "again", Timestamp: time.UnixMilli(1_700_000_000_000 + int64(n)*1000), Key: fmt.Appendf(nil, "k%d", n), Value: fmt.Appendf(nil, "%02000d", n)})
+	}
+	kafkatest.Produce(t, src, all...)
+	var copies []*kgo.Record
+	for _, r := range all {
+		c := *r
+		copies = append(copies, &c)
+	}
+	for part := range slices.Chunk(copies, 50) {
+		kafkatest.Produce(t, dst, part...)
+	}
+	dc.Compact()
+	if left := offsetsOf(t, dst, "again", 1)[0]; left[550] || !left[600] || !left[750] {
+		t.Fatalf("the target is not compacted: %d records are left", len(left))
+	}
+	for _, at := range []int64{499, 500, 501, 550, 598, 599, 600, 650, 700, 750} {
+		kafkatest.Commit(t, src, "g", kafkatest.At("again", 0, at))
+		i := translate(t, src, dst, "g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
+		want := at
+		if at >= 500 && at < 600 {
+			want = 600 // the first unread record that is there
+		}
+		if !i.Resolved() || i.Offset > want {
+			t.Errorf("at %d: %s %d (%s) %v, want %d at the most", at, i.Label(), i.Offset, i.Proof, i.Reasons, want)
+		}
+	}
+}
+
+// The same number of partitions, and another partitioner: no position of one partition says anything about the other's.
+func TestDealtAnew(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	const parts = 6
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "anew", parts)
+	}
+	var rs, copies []*kgo.Record
+	for i := range 600 {
+		r := &kgo.Record{Topic: "anew", Partition: int32(i*7%41) % parts, Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)*10), Key: fmt.Appendf(nil, "k%d", i*7%41), Value: fmt.Append(nil, i)}
+		c := *r
+		c.Partition = int32(i*7%41/5) % parts
+		rs, copies = append(rs, r), append(copies, &c)
+	}
+	kafkatest.Produce(t, src, rs...)
+	kafkatest.Produce(t, dst, copies...)
+	var at []kafkatest.Committed
+	for p := range int32(parts) {
+		at = append(at, kafkatest.At("anew", p, 40))
+	}
+	kafkatest.Commit(t, src, "g", at...)
+	for _, allow := range []bool{false, true} {
+		for _, i := range translate(t, src, dst, "g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies(), AllowUnproven: allow}}).Items {
+			if i.Outcome != migrate.Unproven && i.Outcome != migrate.Unresolved || !allow && i.Resolved() {
+				t.Errorf("allowed %t, %s: %s %d (%s)", allow, i.Target, i.Label(), i.Offset, i.Proof)
+			}
+			if i.Evidence.Elsewhere == "" {
+				t.Errorf("%s: nothing says that its records are elsewhere", i.Target)
+			}
+		}
+	}
+}
