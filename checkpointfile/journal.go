@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -270,11 +271,65 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 	// The newest first: an undo that was undone itself undoes nothing any more, and neither does one that wrote nothing.
 	for _, e := range out {
 		target := byID[e.Undoes]
-		if target != nil && target.UndoneBy == "" && e.UndoneBy == "" && e.Count(StateCommitted, StateVerified, StateUnknown) > 0 {
+		if target != nil && target.UndoneBy == "" && e.UndoneBy == "" && e.Count(StateCommitted, StateVerified, StateUnknown) > 0 && e.covers(target) {
 			target.UndoneBy = e.ID
 		}
 	}
 	return out, bad
+}
+
+// Newest yields the operations below the state folder one by one, the newest first by their ids, without reading the others.
+// Files that cannot be read are passed over, and UndoneBy is not set.
+func Newest(stateDir string) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		paths, _ := filepath.Glob(filepath.Join(stateDir, journalFolder, "*.jsonl")) // the pattern is good
+		slices.Sort(paths)
+		for _, p := range slices.Backward(paths) {
+			if e, err := ReadEntry(p); err == nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Changed says that the operation changed something, or may have.
+func (e *Entry) Changed() bool {
+	if e.Count(StatePlanned, StateCommitted, StateVerified, StateUnknown) > 0 {
+		return true
+	}
+	for _, s := range e.GroupStates {
+		if s != StateFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// Only is the operation as far as it concerns some groups.
+func (e *Entry) Only(groups []string) *Entry {
+	out := *e
+	out.Groups, out.Changes, out.States, out.Errors = nil, nil, nil, nil
+	for _, g := range e.Groups {
+		if slices.Contains(groups, g.Name) {
+			out.Groups = append(out.Groups, g)
+		}
+	}
+	for i, c := range e.Changes {
+		if slices.Contains(groups, c.Group) {
+			out.Changes, out.States, out.Errors = append(out.Changes, c), append(out.States, e.States[i]), append(out.Errors, e.Errors[i])
+		}
+	}
+	return &out
+}
+
+// covers says that an undo is about all groups of what it undoes: undone for one group alone, an operation still stands.
+func (e *Entry) covers(of *Entry) bool {
+	for _, g := range of.Groups {
+		if !slices.ContainsFunc(e.Groups, func(x PlanGroup) bool { return x.Name == g.Name }) {
+			return false
+		}
+	}
+	return true
 }
 
 // FindEntry finds one operation by its id, or by a beginning of it that only one has. It returns nil and the ids that

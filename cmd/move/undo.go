@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -21,17 +24,19 @@ type undoOptions struct {
 	app   *cli.App
 	write act.Flags
 	exact bool
+	group []string // --group: operations, and rows, of these groups alone
 }
 
 // NewUndo is the command undo.
 func NewUndo(a *cli.App) *cobra.Command {
 	o := &undoOptions{app: a}
 	c := &cobra.Command{
-		Use: "undo [ID|FILE]", GroupID: "move",
+		Use: "undo [ID|FILE|last]", GroupID: "move",
 		Short: "List what was changed, or put it back",
 		Long: `Without an argument: the journal, the newest first. It is read from the state folder, and no cluster is asked.
 
-With an id, a beginning of one, or a journal file: the inverse of that operation. Offsets, leader epochs and metadata go
+With an id, a beginning of one, a journal file, or "last" (the newest operation that changed something, is no undo and
+was not undone): the inverse of that operation. With --group only what it did to that group. Offsets, leader epochs and metadata go
 back to what they were, and commits that did not exist are deleted again. A row whose group moved since is refused, and so
 is a value that lies outside the log by now (--exact puts it back all the same). What the operation never changed is left
 as it is. Undoing an undo brings the first operation back. Nothing is changed without --execute.` + cli.ExitStatus(
@@ -41,6 +46,7 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
 			"  5  the journal has no such operation"),
 		Example: `  koffset undo
   koffset undo 20261129-1000
+  koffset undo last --group billing --execute
   koffset undo 20261129-100000123-3f9a --execute`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.complete,
@@ -71,6 +77,7 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
 	o.write.AddPlanOut(c)
 	o.write.AddImpact(c)
 	o.write.AddAllowDrift(c, "also put back rows whose group moved since")
+	c.Flags().StringArrayVarP(&o.group, "group", "g", nil, "list operations on this `GROUP`, or undo its rows alone; repeatable")
 	c.Flags().BoolVar(&o.exact, "exact", false, "put back values that lie outside the log by now")
 	return c
 }
@@ -80,10 +87,11 @@ func (o *undoOptions) list(stateDir string) error {
 	if o.write.Execute {
 		return cli.Usagef("koffset undo lists their ids", "which operation? --execute needs an id")
 	}
-	entries, bad := checkpointfile.ReadJournal(stateDir)
+	all, bad := checkpointfile.ReadJournal(stateDir)
 	for _, err := range bad {
 		o.app.Streams.Warn("%v", err)
 	}
+	entries := slices.DeleteFunc(all, func(e *checkpointfile.Entry) bool { return !o.concerns(e) })
 	doc := render.NewWriter(o.app.Streams, o.write.Format, render.Meta{Kind: "journal", GeneratedAt: o.app.Now()})
 	doc.Begin(render.Sheet{Name: "operations", Row: "operation", Columns: []render.Column{
 		{Header: "UNDO-ID", Key: "undo_id"},
@@ -91,7 +99,8 @@ func (o *undoOptions) list(stateDir string) error {
 		{Header: "USER", Key: "user"},
 		{Header: "HOST", Key: "host", Wide: true},
 		{Header: "VERB", Key: "verb"},
-		{Header: "GROUPS", Key: "groups"},
+		{Header: "GROUPS", Key: "groups", NoTable: true},
+		{Header: "GROUPS", Key: "groups_shown", NoJSON: true, NoCSV: true},
 		{Header: "ROWS", Key: "rows", Right: true},
 		{Header: "CHANGED", Key: "changed", Right: true},
 		{Header: "OUTCOME", Key: "outcome"},
@@ -103,10 +112,7 @@ func (o *undoOptions) list(stateDir string) error {
 		{Header: "FILE", Key: "file", Wide: true},
 	}})
 	for _, e := range entries {
-		var groups []string
-		for _, g := range e.Groups {
-			groups = append(groups, g.Name)
-		}
+		groups := namesOf(e.Groups)
 		outcome := render.Text(e.Outcome)
 		switch e.Outcome {
 		case "":
@@ -116,7 +122,7 @@ func (o *undoOptions) list(stateDir string) error {
 			outcome = outcome.Styled(render.Warn)
 		}
 		doc.Row(render.String(e.ID), render.Time(e.At()), render.String(e.User), render.String(e.Host), render.String(e.Verb),
-			render.Strings(groups), render.Int(int64(len(e.Changes))),
+			render.Strings(groups), render.String(few(groups)), render.Int(int64(len(e.Changes))),
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
 	}
@@ -135,6 +141,9 @@ func (o *undoOptions) list(stateDir string) error {
 // find reads the operation that an id, a beginning of one, or a file names.
 func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) {
 	entries, bad := checkpointfile.ReadJournal(stateDir)
+	if arg == "last" {
+		return o.last(stateDir, entries, bad)
+	}
 	e, many := checkpointfile.FindEntry(entries, arg)
 	if e != nil {
 		return e, nil
@@ -161,15 +170,54 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 	return nil, cli.Faultf(cli.ExitNotFound, "koffset undo lists what there is", "the journal in %s has no operation %q, and there is no such file", stateDir, arg)
 }
 
+// last finds the newest operation that can be meant: it changed something, is no undo, and was not undone.
+func (o *undoOptions) last(stateDir string, entries []*checkpointfile.Entry, bad []error) (*checkpointfile.Entry, error) {
+	if len(bad) > 0 {
+		// A file that cannot be read may be the newest.
+		return nil, cli.Faultf(cli.ExitRefused, "name the operation by its id", "which operation is the last is not known: %w", errors.Join(bad...))
+	}
+	for _, e := range entries {
+		if e.Undoes == "" && e.UndoneBy == "" && e.Changed() && o.concerns(e) {
+			return e, nil
+		}
+	}
+	return nil, cli.Faultf(cli.ExitNotFound, "koffset undo lists what there is", "the journal in %s has no operation that could be undone", stateDir)
+}
+
+// concerns says that an operation is about one of the groups that were asked for.
+func (o *undoOptions) concerns(e *checkpointfile.Entry) bool {
+	return len(o.group) == 0 || slices.ContainsFunc(e.Groups, func(g checkpointfile.PlanGroup) bool { return slices.Contains(o.group, g.Name) })
+}
+
+func namesOf(groups []checkpointfile.PlanGroup) []string {
+	out := make([]string, len(groups))
+	for i, g := range groups {
+		out[i] = g.Name
+	}
+	return out
+}
+
+// few names the first groups and counts the rest: an operation may have moved thousands.
+func few(names []string) string {
+	const shown = 3
+	out := strings.Join(names[:min(shown, len(names))], ", ")
+	if n := len(names) - shown; n > 0 {
+		out += fmt.Sprintf(" and %s more", text.Count(n))
+	}
+	return out
+}
+
 func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile.Entry) error {
+	if !o.concerns(e) {
+		return cli.Faultf(cli.ExitNotFound, "", "%s changed nothing of group %s", e.ID, strings.Join(o.group, ", "))
+	}
+	if len(o.group) > 0 {
+		e = e.Only(o.group)
+	}
 	if e.UndoneBy != "" {
 		o.app.Streams.Warn("%s was undone by %s already", e.ID, e.UndoneBy)
 	}
-	var names []string
-	for _, g := range e.Groups {
-		names = append(names, g.Name)
-	}
-	if err := o.write.Ready(ctx, s, names); err != nil {
+	if err := o.write.Ready(ctx, s, namesOf(e.Groups)); err != nil {
 		return err
 	}
 	pctx, cancel := s.Phase(ctx, "make the plan")
@@ -193,20 +241,22 @@ func (o *undoOptions) complete(cmd *cobra.Command, args []string, word string) (
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	entries, _ := checkpointfile.ReadJournal(s.StateDir)
 	var out []cobra.Completion
-	for _, e := range entries {
+	// The newest first, for as long as a person waits for TAB: a journal may hold years.
+	until := time.Now().Add(completeFor)
+	for e := range checkpointfile.Newest(s.StateDir) {
 		if strings.HasPrefix(e.ID, word) {
-			var groups []string
-			for _, g := range e.Groups {
-				groups = append(groups, g.Name)
-			}
-			what := fmt.Sprintf("%s %s: %d of %d rows changed", e.Verb, strings.Join(groups, ", "), e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified), len(e.Changes))
-			if e.UndoneBy != "" {
-				what += ", undone"
-			}
+			what := fmt.Sprintf("%s %s: %d of %d rows changed", e.Verb, few(namesOf(e.Groups)), e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified), len(e.Changes))
 			out = append(out, cobra.CompletionWithDesc(e.ID, render.Escape(what)))
+		}
+		if time.Now().After(until) || len(out) == completeIDs {
+			break
 		}
 	}
 	return out, cobra.ShellCompDirectiveKeepOrder
 }
+
+const (
+	completeFor = time.Second
+	completeIDs = 200
+)
