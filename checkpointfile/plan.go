@@ -55,6 +55,8 @@ type Change struct {
 	// Error and Hint are why the row was refused.
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+	// Gone says that the topic or partition did not exist any more: only a commit was left of it.
+	Gone bool `json:"gone,omitempty"`
 	// Exact says that To may lie outside the log: an undo that puts back exactly what was there.
 	Exact bool `json:"exact,omitempty"`
 }

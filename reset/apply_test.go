@@ -36,7 +36,7 @@ func options(t testing.TB, dir string) Options {
 
 func prepare(t *testing.T, cl *kgo.Client, r *Request) *Plan {
 	t.Helper()
-	b, _, err := Prepare(t.Context(), cl, r)
+	b, err := Prepare(t.Context(), cl, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestResetKeepsWhatItDoesNotChange(t *testing.T) {
 
 	// To the end: p2, which never had a commit, gets one.
 	p := prepare(t, cl, request(f.App, f.Topic, latest))
-	if s := Summarize(p); s.Changed != 3 || s.Skips != 4+3 || s.Rereads != 0 || s.Unknown != 1 {
+	if s := Summarize(p); s.Changed != 3 || s.Skips != 4+3 || s.Rereads != 0 || s.NoCommit != 1 || s.MaxSkips != 4+3+10 || s.MaxRereads != 0 || s.Uncounted != 0 {
 		t.Errorf("summary %+v", s)
 	}
 	want(t, cl, f.App, f.Topic, map[int32]int64{0: 6, 1: 7}) // a plan changes nothing
@@ -355,7 +355,7 @@ func TestSecondRunDoesTheRest(t *testing.T) {
 	r := request(f.App, f.Topic, at(8))
 	r.Groups = append(r.Groups, inspect.Group{Name: f.App2}, inspect.Group{Name: "nobody"})
 	m := kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: f.App2, Topics: []string{f.Topic}})
-	b, _, err := Prepare(t.Context(), cl, r)
+	b, err := Prepare(t.Context(), cl, r)
 	if err != nil {
 		t.Fatal(err)
 	}

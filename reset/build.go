@@ -16,6 +16,8 @@ type Built struct {
 	Plan *Plan
 	// Failed are the groups that are not in the plan: not found, not readable, nothing in scope.
 	Failed []*GroupError
+	// Without are the groups that a pattern chose and that have nothing stored in scope: they are not in the plan.
+	Without []string
 	// Notes are facts about a group that a reader of the plan should know.
 	Notes []Note
 }
@@ -31,11 +33,12 @@ const (
 	NoteStreams     NoteKind = "streams"      // internal topics were left out
 	NotePastStable  NoteKind = "past-stable"  // records of an open transaction would be skipped
 	NoteGone        NoteKind = "gone"         // commits on topics or partitions that do not exist any more
+	NoteWithout     NoteKind = "without"      // groups that a pattern chose and that store nothing in scope
 )
 
 // Note is one fact about a group of the plan.
 type Note struct {
-	Group string
+	Group string // empty where it is about several
 	Kind  NoteKind
 	Text  string
 }
@@ -47,7 +50,7 @@ func Build(r *Request, f *Facts) (*Built, error) {
 	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.group(r, f, g) })
 }
 
-// eachGroup plans every group of the request once, goes on past one that failed, and seals the plan.
+// eachGroup plans every group of the request once, and continues past one that failed.
 func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*Built, error) {
 	seen := map[string]bool{}
 	for _, listed := range r.Groups {
@@ -60,8 +63,16 @@ func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*
 			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
 		}
 	}
+	if n := len(b.Without); n > 0 {
+		const shown = 5
+		text := fmt.Sprintf("%s nothing in scope and %s left out: %s", plural(n, "group stores", "groups store"), map[bool]string{true: "is", false: "are"}[n == 1], strings.Join(b.Without[:min(shown, n)], ", "))
+		if n > shown {
+			text += fmt.Sprintf(" and %d more", n-shown)
+		}
+		b.Notes = append(b.Notes, Note{Kind: NoteWithout, Text: text})
+	}
 	b.finish()
-	return b, b.Plan.Seal()
+	return b, nil
 }
 
 // finish sorts a plan: the same contents always have the same digest.
@@ -78,7 +89,8 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		return &NotFoundError{What: "group", Name: g.Name}
 	}
 	in, internal, err := r.partitions(g, f.Parts.Topics)
-	if r.Pattern && (errors.Is(err, ErrNothingInScope) || err == nil && !g.storesOn(in)) {
+	if r.leavesOut(g, in, err) {
+		b.Without = append(b.Without, g.Name)
 		return nil
 	}
 	if err != nil {
@@ -92,7 +104,7 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		}
 	}
 	if len(rows) == 0 {
-		if r.Pattern {
+		if r.Patterned[g.Name] {
 			return nil
 		}
 		return fmt.Errorf("%w (--only %s)", ErrNothingInScope, r.Only)
@@ -101,6 +113,11 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 	b.addGroup(g, false)
 	b.notes(g, rows, internal)
 	return nil
+}
+
+// leavesOut says that a pattern chose a group that has nothing stored in scope. err is what partitions said.
+func (r *Request) leavesOut(g *GroupFacts, in []chosen, err error) bool {
+	return r.Patterned[g.Name] && (errors.Is(err, ErrNothingInScope) || err == nil && !g.storesOn(in))
 }
 
 func (b *Built) addGroup(g *GroupFacts, remove bool) {
@@ -150,7 +167,8 @@ func (b *Built) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, 
 
 // newRow is a row before anything is decided.
 func newRow(g *GroupFacts, p offset.Partition, f *Facts, one offset.Facts) Change {
-	row := Change{Group: g.Name, Partition: p, TopicID: f.Parts.Topics[p.Topic].TopicID()}
+	topic := f.Parts.Topics[p.Topic]
+	row := Change{Group: g.Name, Partition: p, TopicID: topic.TopicID(), Gone: isUnknown(topic.PartitionErr(p.Partition))}
 	if c := one.Committed; c != nil {
 		row.From = &Commit{Offset: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}
 	}

@@ -1,6 +1,8 @@
 package reset
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,12 +99,22 @@ func TestEpochOfATargetInsideOneLeadership(t *testing.T) {
 
 func TestPatternsLeaveStrangersAlone(t *testing.T) {
 	w := small()
-	r := &Request{Verb: "reset", Groups: w.groups(), Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, Position: earliest, Pattern: true, Create: true}
+	r := &Request{Verb: "reset", Groups: w.groups(), Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, Position: earliest, Patterned: map[string]bool{"a": true, "b": true}, Create: true}
 	b, err := Build(r, w.read())
 	if err != nil || len(b.Failed) > 0 || len(b.Plan.Groups) != 1 || b.Plan.Groups[0].Name != "a" {
 		t.Errorf("groups %+v, failed %v, %v", b.Plan.Groups, b.Failed, err)
 	}
-	r.Pattern = false
+	if len(b.Without) != 1 || b.Without[0] != "b" || !slices.ContainsFunc(b.Notes, func(n Note) bool {
+		return n.Kind == NoteWithout && n.Text == "1 group stores nothing in scope and is left out: b"
+	}) {
+		t.Errorf("left out %v, notes %+v: a group that is left out is named", b.Without, b.Notes)
+	}
+	// A name beside a pattern does not take the guard away from what the pattern chose.
+	r.Patterned = map[string]bool{"b": true}
+	if b, err = Build(r, w.read()); err != nil || len(b.Plan.Groups) != 1 || b.Plan.Groups[0].Name != "a" {
+		t.Errorf("groups %+v, %v", b.Plan.Groups, err)
+	}
+	r.Patterned = nil
 	if b, err = Build(r, w.read()); err != nil || len(b.Plan.Groups) != 2 {
 		t.Errorf("groups %+v, %v; a named group gets its first commit", b.Plan.Groups, err)
 	}
@@ -149,5 +161,47 @@ func TestActivityNamesWhoIsThere(t *testing.T) {
 	d.Members, d.State = nil, "PreparingRebalance"
 	if got := Activity(d); got != "the group is PreparingRebalance" {
 		t.Error(got)
+	}
+}
+
+// Under read_committed the end of a log is its last stable offset, for a repair as for a reset.
+func TestRepairToTheStableEnd(t *testing.T) {
+	w := small()
+	p0 := offset.Partition{Topic: "t", Partition: 0}
+	w.facts[p0] = offset.Facts{Bounds: &offset.Bounds{Start: 0, End: 11, LastStable: 7}, StartEpoch: offset.EpochOf(1), EndEpoch: offset.EpochOf(2)}
+	w.stored["a"][p0] = offset.Committed{Offset: 15}
+	for _, tc := range []struct {
+		iso   offset.Isolation
+		want  int64
+		epoch offset.LeaderEpoch
+	}{{offset.ReadUncommitted, 11, offset.EpochOf(2)}, {offset.ReadCommitted, 7, offset.LeaderEpoch{}}} {
+		r := &Request{Verb: "repair", Groups: w.groups()[:1], Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t", Partitions: []int32{0}}}}, Rules: offset.Rules{Isolation: tc.iso}}
+		b, err := BuildRepair(r, w.read(), DefaultMends())
+		row := rowsOf(t, b, err)["t:0"]
+		if row.To == nil || row.To.Offset != tc.want || row.To.LeaderEpoch != tc.epoch {
+			t.Errorf("%s: planned %+v, want %d", tc.iso, row.To, tc.want)
+		}
+	}
+}
+
+// One partition that cannot be read does not keep the others from being repaired, unless it was asked for by its number.
+func TestRepairPastAnUnreadablePartition(t *testing.T) {
+	w := small()
+	p0, p1 := offset.Partition{Topic: "t", Partition: 0}, offset.Partition{Topic: "t", Partition: 1}
+	w.facts[p0] = offset.Facts{Err: kerr.LeaderNotAvailable}
+	w.stored["a"][p1] = offset.Committed{Offset: 99}
+	r := &Request{Verb: "repair", Groups: w.groups()[:1], Scope: Scope{All: true}}
+	b, err := BuildRepair(r, w.read(), DefaultMends())
+	rows := rowsOf(t, b, err)
+	if _, planned := rows["t:0"]; planned || rows["t:1"].Action != checkpointfile.ActionCommit || Summarize(b.Plan).Refused != 0 {
+		t.Errorf("planned %+v", rows)
+	}
+	if len(b.Failed) != 1 || !errors.Is(b.Failed[0], kerr.LeaderNotAvailable) || !strings.Contains(b.Failed[0].Error(), "t:0 is left alone") {
+		t.Errorf("failed %v", b.Failed)
+	}
+	r.Scope = Scope{Topics: []offset.TopicSpec{{Topic: "t", Partitions: []int32{0, 1}}}}
+	b, err = BuildRepair(r, w.read(), DefaultMends())
+	if rows = rowsOf(t, b, err); rows["t:0"].Action != checkpointfile.ActionRefuse {
+		t.Errorf("planned %+v", rows["t:0"])
 	}
 }

@@ -1,7 +1,6 @@
 package reset
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -30,7 +29,8 @@ func (b *Built) deleteGroup(r *Request, f *Facts, g *GroupFacts, whole bool) err
 		}
 	} else {
 		in, _, err := r.partitions(g, f.Parts.Topics)
-		if r.Pattern && (errors.Is(err, ErrNothingInScope) || err == nil && !g.storesOn(in)) {
+		if r.leavesOut(g, in, err) {
+			b.Without = append(b.Without, g.Name)
 			return nil
 		}
 		if err != nil {

@@ -116,17 +116,3 @@ func epochEnds(ctx context.Context, cl *kgo.Client, ask map[offset.Partition]int
 	}
 	return out
 }
-
-// Prepare makes the plan of a request from what the cluster says now: Gather, Build, and the leader epochs.
-func Prepare(ctx context.Context, cl *kgo.Client, r *Request) (*Built, *Facts, error) {
-	f, err := Gather(ctx, cl, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := Build(r, f)
-	if err != nil {
-		return nil, nil, err
-	}
-	fillEpochs(ctx, cl, b.Plan, f)
-	return b, f, b.Plan.Seal()
-}

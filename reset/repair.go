@@ -51,7 +51,7 @@ func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error 
 		return &NotFoundError{What: "group", Name: g.Name}
 	}
 	in, _, err := r.partitions(g, f.Parts.Topics)
-	if errors.Is(err, ErrNothingInScope) && r.Scope.All || r.Pattern && err == nil && !g.storesOn(in) {
+	if errors.Is(err, ErrNothingInScope) && r.Scope.All || r.leavesOut(g, in, err) {
 		return nil // a group that has stored nothing there is not sick
 	}
 	if err != nil {
@@ -59,7 +59,13 @@ func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error 
 	}
 	var rows []Change
 	for _, c := range in {
-		if row, sick := m.row(f, g, c); sick {
+		row, sick := m.row(r, f, g, c)
+		if err := unread(f, g, c); sick && err != nil && !r.Scope.names(c.Partition) {
+			// It may be healthy or not; the others are not kept from being repaired.
+			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: fmt.Errorf("%s is left alone: %w", c.Partition, err)})
+			continue
+		}
+		if sick {
 			rows = append(rows, row)
 		}
 	}
@@ -72,14 +78,23 @@ func (b *Built) repairGroup(r *Request, f *Facts, g *GroupFacts, m Mends) error 
 	return nil
 }
 
+// unread is why nothing is known about a partition that should exist.
+func unread(f *Facts, g *GroupFacts, c chosen) error {
+	if c.gone {
+		return nil
+	}
+	one, _ := f.of(g, c.Partition, nil)
+	return one.Err
+}
+
 // row judges one partition and plans its cure.
-func (m Mends) row(f *Facts, g *GroupFacts, c chosen) (row Change, sick bool) {
+func (m Mends) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, sick bool) {
 	one, unstable := f.of(g, c.Partition, nil)
 	row = newRow(g, c.Partition, f, one)
 	at := row.From
 	switch {
 	case c.gone:
-		m.cure(&row, one, m.Gone, "the topic or partition does not exist any more")
+		m.cure(&row, one, r.Rules.Isolation, m.Gone, "the topic or partition does not exist any more")
 		return row, true
 	case one.Err != nil:
 		refuse(&row, offset.ReasonUnreadable, one.Err.Error(), "")
@@ -90,20 +105,20 @@ func (m Mends) row(f *Facts, g *GroupFacts, c chosen) (row Change, sick bool) {
 		if g.Type == inspect.TypeShare {
 			return row, false // not initialised yet: the group's own configuration decides
 		}
-		m.cure(&row, one, m.NoCommit, "no commit, while the group commits elsewhere on the topic")
+		m.cure(&row, one, r.Rules.Isolation, m.NoCommit, "no commit, while the group commits elsewhere on the topic")
 		return row, true
 	case at.Offset < 0:
-		m.cure(&row, one, m.Negative, fmt.Sprintf("the commit is %d, which is no offset", at.Offset))
+		m.cure(&row, one, r.Rules.Isolation, m.Negative, fmt.Sprintf("the commit is %d, which is no offset", at.Offset))
 		return row, true
 	}
 	b := one.Bounds
 	switch {
 	case at.Offset > b.End:
-		m.cure(&row, one, m.PastEnd, fmt.Sprintf("the commit %d lies %d past log end %d", at.Offset, at.Offset-b.End, b.End))
+		m.cure(&row, one, r.Rules.Isolation, m.PastEnd, fmt.Sprintf("the commit %d lies %d past log end %d", at.Offset, at.Offset-b.End, b.End))
 	case at.Offset < b.Start:
-		m.cure(&row, one, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %d offsets expired unread", at.Offset, b.Start, b.Start-at.Offset))
+		m.cure(&row, one, r.Rules.Isolation, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %d offsets expired unread", at.Offset, b.Start, b.Start-at.Offset))
 	case newer(at.LeaderEpoch, one.EndEpoch):
-		m.cure(&row, one, m.NewerEpoch, fmt.Sprintf("the commit has leader epoch %s, the log is at %s: a reader would wait for it or jump", at.LeaderEpoch, one.EndEpoch))
+		m.cure(&row, one, r.Rules.Isolation, m.NewerEpoch, fmt.Sprintf("the commit has leader epoch %s, the log is at %s: a reader would wait for it or jump", at.LeaderEpoch, one.EndEpoch))
 	default:
 		return row, false
 	}
@@ -116,7 +131,7 @@ func newer(a, b offset.LeaderEpoch) bool {
 	return ok && ok2 && x > y
 }
 
-func (m Mends) cure(row *Change, one offset.Facts, how Mend, why string) {
+func (m Mends) cure(row *Change, one offset.Facts, iso offset.Isolation, how Mend, why string) {
 	row.Detail = why
 	metadata := ""
 	if row.From != nil {
@@ -128,7 +143,11 @@ func (m Mends) cure(row *Change, one offset.Facts, how Mend, why string) {
 		row.To = &Commit{Offset: one.Bounds.Start, LeaderEpoch: one.StartEpoch, Metadata: metadata}
 	case MendEnd:
 		row.Action, row.How = checkpointfile.ActionCommit, offset.ReasonLogEnd
-		row.To = &Commit{Offset: one.Bounds.End, LeaderEpoch: one.EndEpoch, Metadata: metadata}
+		// Under read_committed the end is the last stable offset: behind it lie records that may still be committed.
+		row.To = &Commit{Offset: one.Bounds.EndFor(iso), LeaderEpoch: one.EndEpoch, Metadata: metadata}
+		if row.To.Offset != one.Bounds.End {
+			row.To.LeaderEpoch = epochBetween(one)
+		}
 	case MendClear:
 		row.Action, row.How = checkpointfile.ActionCommit, offset.ReasonExact
 		row.To = &Commit{Offset: row.From.Offset, LeaderEpoch: epochBetween(one), Metadata: metadata}

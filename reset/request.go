@@ -25,6 +25,7 @@ type (
 type Request struct {
 	Verb  string // the command: reset, import
 	Asked string // in words, for the plan
+	Task  Task
 	// Groups are the groups to move, as the list has them; a name alone is enough.
 	Groups   []inspect.Group
 	Scope    Scope
@@ -37,9 +38,9 @@ type Request struct {
 	Only    Only
 	// Create allows a group that does not exist: its first commit creates it.
 	Create bool
-	// Pattern says that the groups were chosen by a pattern: one that has nothing stored on the topics in scope is left out
-	// instead of failing, and none gets its first commit on a topic by accident.
-	Pattern bool
+	// Patterned are the groups that a pattern chose and no name: one that has nothing stored on the topics in scope is left
+	// out instead of failing, and none gets its first commit on a topic by accident.
+	Patterned map[string]bool
 	// Proof is the proof of a translated offset, by partition; see Change.Proof.
 	Proof map[offset.Partition]string
 }
@@ -237,6 +238,11 @@ func (r *Request) own(group string) []offset.Partition {
 	}
 	slices.SortFunc(out, offset.Partition.Compare)
 	return slices.Compact(out)
+}
+
+// names says that a partition was asked for by its own number.
+func (s Scope) names(p offset.Partition) bool {
+	return slices.ContainsFunc(s.Topics, func(t offset.TopicSpec) bool { return t.Topic == p.Topic && slices.Contains(t.Partitions, p.Partition) })
 }
 
 func (s Scope) matches(topic string) bool { return s.Match == nil || s.Match.Match(topic) }

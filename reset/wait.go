@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -75,6 +76,41 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 		}
 	}
 	return still, nil
+}
+
+// CameBackError is that members were there again after they had been sent away: their application runs.
+type CameBackError struct{ Still []string }
+
+func (e *CameBackError) Error() string {
+	return fmt.Sprintf("it came back after it was evicted, so its application is running: %s", strings.Join(e.Still, "; "))
+}
+
+// StayEmpty watches for a while whether the groups stay without members: a static member that still runs finds out at its
+// next heartbeat, after three seconds by default, that it was sent away, and joins again. The error is a *CameBackError.
+func StayEmpty(ctx context.Context, cl *kgo.Client, groups []string, d time.Duration) error {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	tick := time.NewTicker(min(waitPoll, max(d/4, time.Millisecond)))
+	defer tick.Stop()
+	for last := false; ; {
+		still, err := busy(ctx, cl, groups)
+		if err != nil {
+			return err
+		}
+		if len(still) > 0 {
+			return &CameBackError{Still: still}
+		}
+		if last {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-over.C:
+			last = true
+		case <-tick.C:
+		}
+	}
 }
 
 // Evict removes the static members of a group: a consumer with a group.instance.id that was stopped stays a member until

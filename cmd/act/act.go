@@ -29,10 +29,12 @@ type Flags struct {
 	impact     bool
 	AllowDrift bool
 	Evict      bool
+	evict      string
 
 	Format    render.Format
 	wait      time.Duration
 	settleFor time.Duration
+	evictFor  time.Duration
 	impactSet bool
 }
 
@@ -59,6 +61,12 @@ func (w *Flags) AddImpact(c *cobra.Command) {
 }
 
 // AddAllowDrift adds --allow-drift; what says what it accepts here.
+// AddEvict adds the flags that send away what a stopped application left in a group.
+func (w *Flags) AddEvict(c *cobra.Command) {
+	c.Flags().BoolVar(&w.Evict, "evict", false, "remove static members that a stopped application left behind")
+	c.Flags().StringVar(&w.evict, "evict-watch", "10s", "after evicting, watch for this `DURATION` whether a member comes back: then its application runs, and nothing is deleted")
+}
+
 func (w *Flags) AddAllowDrift(c *cobra.Command, what string) {
 	c.Flags().BoolVar(&w.AllowDrift, "allow-drift", false, what)
 }
@@ -75,7 +83,7 @@ func (w *Flags) Parse(c *cobra.Command) error {
 	for _, d := range []struct {
 		flag, text string
 		to         *time.Duration
-	}{{"wait-empty", w.waitEmpty, &w.wait}, {"settle", w.settle, &w.settleFor}} {
+	}{{"wait-empty", w.waitEmpty, &w.wait}, {"settle", w.settle, &w.settleFor}, {"evict-watch", w.evict, &w.evictFor}} {
 		if d.text == "" {
 			continue
 		}

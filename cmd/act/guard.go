@@ -53,15 +53,46 @@ func (w *Run) guard(sum reset.Summary) error {
 			return cli.Faultf(cli.ExitRefused, "nothing was changed", "group %s is protected by %q (%s)", name, p.Pattern, p.By)
 		}
 	}
-	if g.MaxRewind != nil && sum.Rereads > *g.MaxRewind {
-		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or a later position; nothing was changed",
-			"up to %s records would be read again, max_rewind is %s (%s)", text.Count(sum.Rereads), text.Count(*g.MaxRewind), g.MaxRewindBy)
+	return w.limits(sum)
+}
+
+// limits holds the plan to max_rewind and max_skip. What cannot be counted is not let through: without a limit nobody
+// asked, with one nobody can tell. An undo is not held to them: it puts back where the group stood, row by row refused
+// where somebody moved it since, and a limit would stand between a mistake and its repair. Rows that --allow-drift adds are
+// no such rows, and are counted.
+func (w *Run) limits(sum reset.Summary) error {
+	g := w.S.Settings.Guards(w.S.Cluster.ID)
+	if w.Built.Plan.Undoes != "" && !w.Flags.AllowDrift {
+		return nil
 	}
-	if g.MaxSkip != nil && sum.Skips > *g.MaxSkip {
-		return cli.Faultf(cli.ExitRefused, "choose fewer partitions or an earlier position; nothing was changed",
-			"up to %s records would be skipped, max_skip is %s (%s)", text.Count(sum.Skips), text.Count(*g.MaxSkip), g.MaxSkipBy)
+	for _, l := range []struct {
+		name, what, hint string
+		limit            *int64
+		by               string
+		most             int64
+	}{
+		{"max_rewind", "read again", "choose fewer partitions or a later position", g.MaxRewind, fmt.Sprint(g.MaxRewindBy), sum.MaxRereads},
+		{"max_skip", "skipped", "choose fewer partitions or an earlier position", g.MaxSkip, fmt.Sprint(g.MaxSkipBy), sum.MaxSkips},
+	} {
+		switch {
+		case l.limit == nil:
+		case sum.Uncounted > 0:
+			return cli.Faultf(cli.ExitRefused, "nothing was changed", "how many records would be %s on %s is not known, %s is %s (%s)",
+				l.what, text.Plural(sum.Uncounted, "partition"), l.name, text.Count(*l.limit), l.by)
+		case l.most > *l.limit:
+			return cli.Faultf(cli.ExitRefused, l.hint+"; nothing was changed",
+				"up to %s records would be %s, %s is %s (%s)%s", text.Count(l.most), l.what, l.name, text.Count(*l.limit), l.by, noCommits(sum))
+		}
 	}
 	return nil
+}
+
+// noCommits says that a sum counts rows whose reader may start anywhere.
+func noCommits(sum reset.Summary) string {
+	if sum.NoCommit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s had no commit or lose it, and a reader without one may start at either end of the log", text.Plural(sum.NoCommit, "partition"))
 }
 
 // ask gets the consent that is needed: the cluster id where a guard rail wants it, a yes on a terminal.
@@ -98,9 +129,12 @@ func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
 	return nil
 }
 
+// Waits says that Ready waits for groups.
+func (w *Flags) Waits() bool { return w.wait > 0 && w.Execute }
+
 // Ready waits until the groups are free, before a plan is made: a group in use moves its own commits.
 func (w *Flags) Ready(ctx context.Context, s *cli.Session, groups []string) error {
-	if w.wait <= 0 || !w.Execute {
+	if !w.Waits() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.wait, errStillBusy)
@@ -125,11 +159,31 @@ func (w *Run) evictMembers(ctx context.Context) error {
 	if !w.Flags.Evict {
 		return nil
 	}
-	ctx, cancel := w.S.Phase(ctx, "evict the members")
+	pctx, cancel := w.S.Phase(ctx, "evict the members")
 	defer cancel()
+	evicted, err := w.evictAll(pctx)
+	if err == nil {
+		err = cli.Cause(pctx, reset.WaitEmpty(pctx, w.S.Client, w.groupNames(), func([]string) {}))
+	}
+	if err != nil || len(evicted) == 0 {
+		return err
+	}
+	w.App.Streams.Note("watching for %s whether a member comes back", offset.FormatDuration(w.Flags.evictFor))
+	if err := reset.StayEmpty(ctx, w.S.Client, evicted, w.Flags.evictFor); err != nil {
+		code, _ := cli.Classify(err)
+		if back := new(reset.CameBackError); errors.As(err, &back) {
+			code = cli.ExitRefused
+		}
+		return &cli.Fault{Code: code, Err: fmt.Errorf("%s: %w", w.Built.Plan.Verb, err), Hint: "stop it first; no offset was changed"}
+	}
+	return nil
+}
+
+// evictAll sends the static members of the plan's groups away, and returns the groups that had any.
+func (w *Run) evictAll(ctx context.Context) (evicted []string, err error) {
 	ds, err := inspect.DescribeNamed(ctx, w.S.Client, w.groupNames())
 	if err != nil {
-		return cli.Cause(ctx, err)
+		return nil, cli.Cause(ctx, err)
 	}
 	for _, name := range w.groupNames() {
 		d := ds[name]
@@ -140,11 +194,12 @@ func (w *Run) evictMembers(ctx context.Context) error {
 		for _, m := range gone {
 			w.App.Streams.Note("group %s: evicted %s", name, m.Where())
 		}
+		evicted = append(evicted, name)
 		if err != nil {
-			return &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
+			return nil, &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
 		}
 	}
-	return cli.Cause(ctx, reset.WaitEmpty(ctx, w.S.Client, w.groupNames(), func([]string) {}))
+	return evicted, nil
 }
 
 // refused ends a plan with rows that have no target.

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -138,9 +137,10 @@ func (w *Run) end(res *reset.Result) []render.Field {
 		render.F("summary", render.Object(
 			render.F("changed", render.Int(int64(changed))), render.F("unchanged", render.Int(int64(unchanged))),
 			render.F("refused", render.Int(int64(refused))), render.F("left", render.Int(int64(sum.Left))),
-			render.F("rereads", render.Int(sum.Rereads)), render.F("skips", render.Int(sum.Skips)))),
+			render.F("rereads", amount(sum, sum.MaxRereads)), render.F("skips", amount(sum, sum.MaxSkips)),
+			render.F("no_commit", render.Int(int64(sum.NoCommit))), render.F("uncounted", render.Int(int64(sum.Uncounted))))),
 		render.F("failed_groups", render.List(groups...)),
-		w.groupField(res),
+		w.groupField(res), render.F("groups_without_commits", render.Strings(w.Built.Without)),
 	}
 }
 
@@ -234,6 +234,10 @@ func (w *Run) notes() {
 	}
 	said := map[reset.NoteKind]bool{}
 	for _, n := range w.Built.Notes {
+		if n.Group == "" {
+			w.App.Streams.Note("%s", n.Text)
+			continue
+		}
 		who := "group " + n.Group
 		if more := count[n.Kind] - 1; more > 2 && !w.App.Global.Verbose {
 			if said[n.Kind] {
@@ -253,74 +257,6 @@ func (w *Run) notes() {
 			w.App.Streams.Note("%s: %s", who, n.Text)
 		}
 	}
-}
-
-// summary says a plan in one sentence.
-func (w *Run) summary(s reset.Summary) string {
-	groups := len(w.Built.Plan.Groups)
-	one := text.Plural(groups, "group")
-	if groups == 1 {
-		one = "group " + w.Built.Plan.Groups[0].Name
-		if w.Built.Plan.Groups[0].Create {
-			one = "the new " + one
-		}
-	}
-	var out string
-	verb := "changes"
-	if s.Changed != 1 {
-		verb = "change"
-	}
-	switch {
-	case w.removes():
-		out = fmt.Sprintf("%s is deleted with %s", one, text.Plural(s.Deleted, "commit"))
-		if groups != 1 {
-			out = fmt.Sprintf("%s are deleted with %s", one, text.Plural(s.Deleted, "commit"))
-		}
-	case s.Changed == 0:
-		out = fmt.Sprintf("no partition of %s changes", one)
-	case s.Deleted == s.Changed:
-		out = fmt.Sprintf("%s of %s are deleted", text.Plural(s.Deleted, "commit"), one)
-		if s.Deleted == 1 {
-			out = fmt.Sprintf("1 commit of %s is deleted", one)
-		}
-	default:
-		out = fmt.Sprintf("%s of %s %s: %s", text.Plural(s.Changed, "partition"), one, verb, cmp.Or(w.Effect, effect(s)))
-		if s.Deleted > 0 {
-			out += fmt.Sprintf("; %s deleted", text.Plural(s.Deleted, "commit"))
-		}
-	}
-	if n := s.Unknown - s.Deleted; n > 0 && w.Effect == "" {
-		out += fmt.Sprintf("; %s had no commit to count from", text.Plural(n, "partition"))
-	}
-	for _, rest := range []struct {
-		n    int
-		text string
-	}{{s.Unchanged, "there already"}, {s.Left, "left alone"}, {s.Refused, "refused"}} {
-		if rest.n > 0 {
-			out += fmt.Sprintf("; %s %s", text.Count(rest.n), rest.text)
-		}
-	}
-	return out
-}
-
-// effect says what a reader of the group will notice.
-func effect(s reset.Summary) string {
-	var parts []string
-	for _, e := range []struct {
-		n    int64
-		what string
-	}{{s.Rereads, "read again"}, {s.Skips, "skipped"}} {
-		switch {
-		case e.n == 1:
-			parts = append(parts, "at most 1 record is "+e.what)
-		case e.n > 1:
-			parts = append(parts, fmt.Sprintf("at most %s records are %s", text.Count(e.n), e.what))
-		}
-	}
-	if len(parts) == 0 {
-		return "no record is read again or skipped"
-	}
-	return strings.Join(parts, ", ")
 }
 
 // said sums up what was executed, and how to go back.

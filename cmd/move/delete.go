@@ -17,21 +17,20 @@ type deleteOptions struct {
 	scope scopeFlags
 	only  cli.OnlyFlag
 	req   reset.Request
-	whole bool
 }
 
 // NewDelete is the command delete.
 func NewDelete(a *cli.App) *cobra.Command {
 	o := &deleteOptions{app: a}
 	c := &cobra.Command{
-		Use: "delete GROUP", GroupID: "move",
+		Use: "delete GROUP…", GroupID: "move",
 		Short: "Delete a group, or with --topic some of its offsets",
 		Long: `Without --topic: the group with everything it stored. With --topic, or --all-topics: only those offsets; their reader
 then starts where its own auto.offset.reset says. What was stored goes to the undo journal first, and koffset undo commits it
 again. A group with members is refused.
 
---evict removes static members (group.instance.id) that a stopped application left behind, before it deletes; dynamic
-members are never removed. Nothing is changed, and nobody evicted, without --execute.` + cli.ExitStatus(
+--evict removes static members (group.instance.id) that a stopped application left behind, before it deletes, and watches
+whether one comes back, since its application then runs; dynamic members are never removed. Nothing is changed, and nobody evicted, without --execute.` + cli.ExitStatus(
 			"  1  failed: the broker refused every row",
 			"  3  refused: the group is in use, or declined; nothing was changed",
 			"  4  partly done or partly known; the rows say which",
@@ -56,7 +55,7 @@ members are never removed. Nothing is changed, and nobody evicted, without --exe
 	o.write.AddPlanOut(c)
 	o.scope.add(c)
 	o.only.Add(c)
-	c.Flags().BoolVar(&o.write.Evict, "evict", false, "remove static members that a stopped application left behind")
+	o.write.AddEvict(c)
 	return c
 }
 
@@ -80,10 +79,9 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 	if !named && (o.only != "" || len(o.scope.topics.Exclude) > 0) {
 		return cli.Usagef("add --all-topics", "some offsets were chosen, and no topics")
 	}
-	o.whole = !named
-	o.req = reset.Request{Verb: "delete", Asked: "delete", Scope: scope, Only: reset.Only(o.only),
-		Position: offset.Position{Kind: offset.Earliest}, Pattern: len(o.scope.names) == 0}
-	if o.whole {
+	o.req = reset.Request{Verb: "delete", Asked: "delete", Task: reset.Task{Delete: true, Whole: !named}, Scope: scope, Only: reset.Only(o.only),
+		Position: offset.Position{Kind: offset.Earliest}}
+	if !named {
 		o.req.Scope = reset.Scope{All: true}
 	}
 	return nil
@@ -92,25 +90,21 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 func (o *deleteOptions) run(ctx context.Context, s *cli.Session) error {
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
-	groups, known, err := o.scope.choose(pctx, o.app, s)
+	in, err := o.scope.choose(pctx, s)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
 	cancel()
-	o.req.Groups = groups
-	if err := o.write.Ready(ctx, s, groupsOf(groups)); err != nil {
+	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
+	if err := o.write.Ready(ctx, s, groupsOf(in.chosen)); err != nil {
 		return err
 	}
 	pctx, cancel = s.Phase(ctx, "make the plan")
 	defer cancel()
-	facts, err := reset.Gather(pctx, s.Client, &o.req)
+	built, err := reset.Prepare(pctx, s.Client, &o.req)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
-	built, err := reset.BuildDelete(&o.req, facts, o.whole)
-	if err != nil {
-		return err
-	}
-	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}
+	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}
 	return w.Do(ctx)
 }

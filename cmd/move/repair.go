@@ -123,35 +123,49 @@ func (o *repairOptions) parse(c *cobra.Command, args []string) error {
 	if !named {
 		scope.All = true
 	}
-	o.req = reset.Request{Verb: "repair", Asked: "repair", Scope: scope, Rules: offset.Rules{Isolation: iso},
-		Position: offset.Position{Kind: offset.Earliest}, Pattern: len(o.scope.names) == 0}
+	o.req = reset.Request{Verb: "repair", Asked: "repair", Task: reset.Task{Repair: &o.mends}, Scope: scope, Rules: offset.Rules{Isolation: iso},
+		Position: offset.Position{Kind: offset.Earliest}}
 	return nil
 }
 
 func (o *repairOptions) run(ctx context.Context, s *cli.Session) error {
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
-	groups, known, err := o.scope.choose(pctx, o.app, s)
+	in, err := o.scope.choose(pctx, s)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
 	cancel()
-	o.req.Groups = groups
-	if len(o.scope.names) > 0 {
-		if err := o.write.Ready(ctx, s, groupsOf(groups)); err != nil {
-			return err
-		}
-	}
-	pctx, cancel = s.Phase(ctx, "make the plan")
-	defer cancel()
-	facts, err := reset.Gather(pctx, s.Client, &o.req)
-	if err != nil {
-		return cli.Cause(pctx, err)
-	}
-	built, err := reset.BuildRepair(&o.req, facts, o.mends)
+	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
+	built, err := o.plan(ctx, s)
 	if err != nil {
 		return err
 	}
-	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}
+	// Only groups with something to repair are waited for; what they commit until then makes another plan.
+	if names := planned(built); len(names) > 0 && o.write.Waits() {
+		if err := o.write.Ready(ctx, s, names); err != nil {
+			return err
+		}
+		if built, err = o.plan(ctx, s); err != nil {
+			return err
+		}
+	}
+	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}
 	return w.Do(ctx)
+}
+
+func (o *repairOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, error) {
+	ctx, cancel := s.Phase(ctx, "make the plan")
+	defer cancel()
+	built, err := reset.Prepare(ctx, s.Client, &o.req)
+	return built, cli.Cause(ctx, err)
+}
+
+// planned are the groups of a plan.
+func planned(b *reset.Built) []string {
+	var out []string
+	for _, g := range b.Plan.Groups {
+		out = append(out, g.Name)
+	}
+	return out
 }

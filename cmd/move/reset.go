@@ -4,6 +4,7 @@ package move
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ type resetOptions struct {
 func NewReset(a *cli.App) *cobra.Command {
 	o := &resetOptions{app: a}
 	c := &cobra.Command{
-		Use: "reset GROUP", GroupID: "move",
+		Use: "reset GROUP…", GroupID: "move",
 		Short: "Move a group's committed offsets: shows a plan, and executes exactly it",
 		Long: `Shows where the group stands, where it would stand, and how that was found. Nothing is changed without --execute.
 
@@ -119,7 +120,11 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	}
 	own := o.position.Needs().Foreign || o.position.Kind == offset.ByPartition
 	if !named && !own {
-		return cli.Usagef("add --topic TOPIC, or --all-topics for every topic that the group has commits on", "which partitions? no topic was given")
+		hint := "add --topic TOPIC, or --all-topics for every topic that the group has commits on"
+		if len(args) == 2 {
+			hint = fmt.Sprintf("koffset reset %s --topic %s if that is a topic; for two groups %s", args[0], args[1], hint)
+		}
+		return cli.Usagef(hint, "which partitions? no topic was given")
 	}
 	if !o.scope.anyGroup() && o.position.Kind != offset.OfFile {
 		return cli.Usagef("koffset reset GROUP --topic TOPIC "+positionHint(o.position), "which group? none was given")
@@ -128,7 +133,7 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 		return cli.Usagef("name the group, and its partitions with --topic", "--create makes a named group, which has no commits to choose topics by")
 	}
 	o.req = reset.Request{Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
-		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create, Pattern: len(o.scope.names) == 0}
+		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create}
 	return nil
 }
 
@@ -177,18 +182,19 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 			return nil, nil, err
 		}
 	}
-	var known []string
-	if o.req.Groups, known, err = o.scope.choose(pctx, o.app, s); err != nil {
+	in, err := o.scope.choose(pctx, s)
+	if err != nil {
 		return nil, nil, cli.Cause(pctx, err)
 	}
+	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
 	cancel()
 	if err := o.write.Ready(ctx, s, groupsOf(o.req.Groups)); err != nil {
 		return nil, nil, err
 	}
 	pctx, cancel = s.Phase(ctx, "make the plan")
 	defer cancel()
-	built, _, err := reset.Prepare(pctx, s.Client, &o.req)
-	return built, known, cli.Cause(pctx, err)
+	built, err := reset.Prepare(pctx, s.Client, &o.req)
+	return built, in.known, cli.Cause(pctx, err)
 }
 
 // groupsOfFile takes the groups that a file names.
@@ -202,6 +208,5 @@ func (o *resetOptions) groupsOfFile() error {
 		return cli.Usagef("koffset reset GROUP --from-file "+o.position.Ref, "which group? none was given, and the file names none")
 	}
 	slices.Sort(o.scope.names)
-	o.req.Pattern = false
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ type scopeFlags struct {
 	topics     cli.TopicFlags
 	allTopics  bool
 
+	verb    string
+	args    []string
 	names   []string
 	matcher *offset.Matcher
 	topic   cli.TopicScope
@@ -36,12 +39,9 @@ func (s *scopeFlags) add(c *cobra.Command) {
 	f.BoolVar(&s.allTopics, "all-topics", false, "every partition of the topics that the group has commits on")
 }
 
-// parse reads the flags and the one GROUP argument.
+// parse reads the flags and the GROUP arguments.
 func (s *scopeFlags) parse(a *cli.App, c *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return cli.Usagef(fmt.Sprintf("koffset %s %s --topic %s; several groups are --group A --group B", c.Name(), args[0], args[1]),
-			"one group is the argument, %d were given", len(args))
-	}
+	s.verb, s.args = c.Name(), args
 	if s.groupsFrom != "" {
 		more, err := s.readGroups(a)
 		if err != nil {
@@ -107,21 +107,33 @@ func (s *scopeFlags) scope() (out reset.Scope, named bool, err error) {
 	return out, len(out.Topics) > 0 || out.All, nil
 }
 
-// choose finds the groups. pattern says that none was named literally.
-func (s *scopeFlags) choose(ctx context.Context, a *cli.App, sess *cli.Session) (groups []inspect.Group, known []string, err error) {
+// choice are the groups that a command was asked for.
+type choice struct {
+	chosen []inspect.Group
+	// patterned are those that a pattern chose and no name: they keep a pattern's guard, also beside names.
+	patterned map[string]bool
+	known     []string // the names of all groups, for hints
+}
+
+// choose finds the groups.
+func (s *scopeFlags) choose(ctx context.Context, sess *cli.Session) (choice, error) {
+	var out choice
 	listed, missing, err := inspect.ListGroups(ctx, sess.Client)
 	if err != nil {
-		return nil, nil, err
+		return out, err
 	}
 	byName := make(map[string]inspect.Group, len(listed))
 	for _, g := range listed {
 		byName[g.Name] = g
-		known = append(known, g.Name)
+		out.known = append(out.known, g.Name)
+	}
+	if err := s.topicAmong(ctx, sess, byName); err != nil {
+		return out, err
 	}
 	pattern := s.groups.All || len(s.groups.Match) > 0
 	if pattern && len(missing) > 0 {
 		// A pattern over a list that is known to be short would silently do less than was asked for.
-		return nil, nil, fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...))
+		return out, fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...))
 	}
 	seen := map[string]bool{}
 	for _, n := range s.names {
@@ -133,20 +145,51 @@ func (s *scopeFlags) choose(ctx context.Context, a *cli.App, sess *cli.Session) 
 		if !ok {
 			g = inspect.Group{Name: n}
 		}
-		groups = append(groups, g)
+		out.chosen = append(out.chosen, g)
 	}
+	out.patterned = map[string]bool{}
 	if pattern {
 		for _, g := range listed {
 			if !seen[g.Name] && s.matcher.Match(g.Name) {
 				seen[g.Name] = true
-				groups = append(groups, g)
+				out.chosen = append(out.chosen, g)
+				out.patterned[g.Name] = true
 			}
 		}
 	}
-	if len(groups) == 0 {
-		return nil, known, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	if len(out.chosen) == 0 {
+		return out, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
 	}
-	return groups, known, nil
+	return out, nil
+}
+
+// topicAmong refuses arguments of which one is a topic and no group: another tool takes GROUP TOPIC, and with the topic
+// taken for one more group that does not exist all topics of the first would be meant.
+func (s *scopeFlags) topicAmong(ctx context.Context, sess *cli.Session, byName map[string]inspect.Group) error {
+	if len(s.args) < 2 {
+		return nil
+	}
+	var ask, are []string
+	for _, n := range s.args {
+		if _, ok := byName[n]; ok {
+			are = append(are, n)
+		} else {
+			ask = append(ask, n)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	topics, err := inspect.ReadTopics(ctx, sess.Client, ask)
+	if err != nil {
+		return err
+	}
+	for _, n := range ask {
+		if t, ok := topics[n]; ok && t.Err == nil {
+			return cli.Usagef(strings.Join(slices.Concat([]string{"koffset", s.verb}, are, []string{"--topic", n}), " "), "%q is a topic and not a group", n)
+		}
+	}
+	return nil
 }
 
 func groupsOf(groups []inspect.Group) []string {
