@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -156,5 +157,54 @@ func TestWindow(t *testing.T) {
 		if want == "unresolved" && (!strings.Contains(fmt.Sprint(i.Reasons), "not among the 100 records") || !strings.Contains(i.Hint, "--window")) {
 			t.Errorf("window %d: it says %v, %q", window, i.Reasons, i.Hint)
 		}
+	}
+}
+
+// Retention that removes records while they are read does not make a full log look drained: the place is read again from the
+// new log start, and is not known where that goes on.
+func TestRetentionWhileReading(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "racing", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("racing", 0, 100, 1000, 10)...)
+	_, log := logOf(t, cl, "racing") // before the removal
+	kafkatest.DeleteRecords(t, cl, "racing", 0, 60)
+	got := migrate.ReadSurroundings(t.Context(), cl, log, []migrate.Place{place("racing", 0, 30)}, 0)[place("racing", 0, 30)]
+	if got.Err != nil || got.AtEnd || got.Start != 60 || len(got.At) == 0 || got.At[0].Offset != 60 {
+		t.Errorf("records were removed up to 60, and 30 is %+v", got)
+	}
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.OffsetOutOfRange, Count: -1})
+	got = migrate.ReadSurroundings(t.Context(), cl, log, []migrate.Place{place("racing", 0, 30)}, 0)[place("racing", 0, 30)]
+	if got.Err == nil || got.AtEnd {
+		t.Errorf("a log that is never in range gives %+v", got)
+	}
+}
+
+// Twenty places of large records of one time are hashed as they arrive: what is kept are their hashes.
+func TestSurroundingsAreSmall(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "big", 1)
+	var rs []*kgo.Record
+	for i := range 2000 {
+		r := kafkatest.Record("big", 0, 1_700_000_000_000, "")
+		r.Value = fmt.Appendf(nil, "%010000d", i)
+		rs = append(rs, r)
+	}
+	kafkatest.Produce(t, cl, rs...)
+	_, log := logOf(t, cl, "big")
+	var places []migrate.Place
+	for n := range int64(20) {
+		places = append(places, place("big", 0, n*100))
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := migrate.ReadSurroundings(t.Context(), cl, log, places, 0)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if len(got) != 20 || got[places[3]].Err != nil || !got[places[3]].SearchedAll {
+		t.Fatalf("%d places, %+v", len(got), got[places[3]])
+	}
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 8<<20 {
+		t.Errorf("%d bytes are kept for 20 places", kept)
 	}
 }

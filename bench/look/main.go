@@ -108,7 +108,11 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	rows = append(rows, row)
+	proved, err := proveRow(ctx, b, bin, dir, env, runs)
+	if err != nil {
+		return false, err
+	}
+	rows = append(rows, row, proved)
 	for _, j := range []struct {
 		job  string
 		args []string

@@ -4,6 +4,7 @@ package carry
 // a job moves to the other cluster with its state.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,7 @@ type carried struct {
 	source *flink.Source
 	item   *migrate.Item // nil for a partition that holds a word, which means the same there
 	why    string        // refused, and why
+	note   string        // what else is to be known about it
 }
 
 func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *cli.Session, res *migrate.Result) error {
@@ -173,6 +175,9 @@ func carry(sources []flink.Source, res *migrate.Result) []carried {
 				c.why = fmt.Sprintf("its stopping offset %d is one of the old cluster, and would stay in the copy", *p.Stopping)
 			case p.Next == nil:
 				// Not read yet: the job's start mode, or a word, decides, and both mean the same on any cluster.
+				if p.State == flink.FinishedOrLost {
+					c.note = "no reader holds it: finished, or lost by its connector; it stays as it is"
+				}
 			case i == nil:
 				c.why = "the export says nothing about it: export with --from checkpoint:DIR"
 			case i.Target.Topic != p.Topic:
@@ -216,7 +221,7 @@ func (r *rewriteFlags) print(o *importOptions, s *cli.Session, rows []carried, e
 			to = render.Int(c.item.Offset)
 			proof = c.item.Label() + " (" + string(c.item.Strategy) + "): " + c.item.Proof
 		}
-		w.Row(render.String(c.source.OperatorID), render.Text(c.source.UID), render.String(c.part.Topic), render.Int32(c.part.Partition), from, to, how, render.Text(proof), render.Text(c.why))
+		w.Row(render.String(c.source.OperatorID), render.Text(c.source.UID), render.String(c.part.Topic), render.Int32(c.part.Partition), from, to, how, render.Text(proof), render.Text(cmp.Or(c.why, c.note)))
 	}
 	return w.Close(render.End{})
 }

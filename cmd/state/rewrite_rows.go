@@ -25,6 +25,8 @@ type rewriteRow struct {
 	bounds  *offset.Bounds
 	target  offset.Target
 	refusal *offset.Refusal
+	// named says that the partition itself was asked for, and not only its source or topic.
+	named bool
 }
 
 func (r *rewriteRow) at() offset.Partition {
@@ -84,6 +86,10 @@ func (r *rewriteRow) resolve(facts *inspect.Facts, pos offset.Position, rules of
 	if r.Next != nil {
 		f.Committed = &offset.Committed{Offset: *r.Next}
 	}
+	if len(r.Spans) == 0 && r.State == flink.FinishedOrLost && !r.named {
+		r.target = offset.Target{Leave: true, Reason: offset.ReasonNoCommit, Detail: "no reader holds it: finished, or lost by its connector; it stays as it is"}
+		return
+	}
 	if len(r.Spans) == 0 {
 		r.refusal = &offset.Refusal{Reason: offset.ReasonNoCommit, Detail: fmt.Sprintf("%s: the snapshot holds no position that could be changed (%s)", r.at(), r.State),
 			Hint: "choose the other partitions with --topic TOPIC:0,2-5"}
@@ -119,6 +125,7 @@ func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Part
 			_, byName := named[r.at()]
 			_, byTopic := topics[p.Topic]
 			_, own := foreign[r.at()]
+			r.named = byName
 			switch {
 			case o.position.Kind == offset.ByPartition && !byName:
 				continue

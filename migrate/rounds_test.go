@@ -1,0 +1,159 @@
+package migrate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
+	"github.com/koffset/koffset/reset"
+)
+
+// crash is where a round ends as if the process was killed.
+type crash int
+
+const (
+	noCrash crash = iota
+	beforeCommit
+	afterCommit
+)
+
+// syncRound runs one round of a syncer as the command does.
+func syncRound(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, dir string, at crash, groups ...string) *migrate.SyncRound {
+	t.Helper()
+	o := migrate.ExportOptions{}
+	for _, g := range groups {
+		o.Groups = append(o.Groups, inspect.Group{Name: g})
+	}
+	x, err := migrate.Collect(func(to migrate.Sink) (bool, error) { return migrate.ReadGroups(t.Context(), src, o, to) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := migrate.Query{Header: x.Header, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}
+	for _, g := range x.Groups {
+		q.Rows = append(q.Rows, g.Rows...)
+	}
+	look, err := s.Look(t.Context(), dst, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Rows = look.Rows
+	if err := migrate.PrintRows(t.Context(), src, q.Rows, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	res, err := migrate.TranslateAll(t.Context(), dst, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Plan(t.Context(), dst, x, look, res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reset.Summarize(r.Planned.Plan).Changed > 0 {
+		if err := s.Intend(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if at == beforeCommit {
+			return r
+		}
+		done, err := reset.Apply(t.Context(), dst, r.Planned.Plan, reset.Options{StateDir: dir, Operation: checkpointfile.Operation{Command: "test"}, Version: "test", Clock: time.Now})
+		if err != nil || done.Bad() > 0 {
+			t.Fatalf("%v, %+v", err, done)
+		}
+	}
+	if at != afterCommit {
+		if err := s.Carried(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// committedAt is what a group has stored on partition 0 of a topic, -1 for nothing.
+func committedAt(t *testing.T, cl *kgo.Client, group, topic string) int64 {
+	t.Helper()
+	c, err := inspect.ReadCommitsOf(t.Context(), cl, group)
+	if err != nil {
+		return -1
+	}
+	if row, ok := c.Find(offset.Partition{Topic: topic}); ok && row.Committed() != nil {
+		return row.Committed().Offset
+	}
+	return -1
+}
+
+// Twenty rounds, two of three of which are cut short around their commit: what sync committed is never taken for somebody else's, and
+// what somebody else commits is left from then on, also by a syncer that starts again.
+func TestRoundsWithCrashes(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	rounds(t, src, dst, "rounds")
+}
+
+// rounds is the test on any two clusters.
+func rounds(t *testing.T, src, dst *kgo.Client, topic string) {
+	t.Helper()
+	kafkatest.CreateTopic(t, src, topic, 1)
+	kafkatest.CreateTopic(t, dst, topic, 1)
+	rs := kafkatest.Records(topic, 0, 300, 1_700_000_000_000, 1000)
+	kafkatest.Produce(t, src, rs...)
+	var copies []*kgo.Record
+	for _, r := range rs[30:] {
+		c := *r
+		copies = append(copies, &c)
+	}
+	kafkatest.Produce(t, dst, copies...)
+	group := topic + ".g"
+	dir := t.TempDir()
+	open := func() *migrate.Syncer {
+		return &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	}
+	for n := range 20 {
+		at := int64(40 + 10*n)
+		kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, at))
+		s := open()
+		for _, c := range []crash{crash(n % 3), noCrash} {
+			r := syncRound(t, s, src, dst, dir, c, group)
+			if over := r.Look.Steps[migrate.StepTakenOver]; len(over) > 0 {
+				t.Fatalf("round %d, %v: its own commit was taken for somebody else's: %d", n, c, over[0].Current.Offset)
+			}
+			s = open() // the next one is another process
+		}
+		if got := committedAt(t, dst, group, topic); got != at-30 {
+			t.Fatalf("round %d: the target has %d, want %d", n, got, at-30)
+		}
+	}
+	// The application moves over and reads ten records; the source goes on for a while, far ahead of it.
+	kafkatest.Commit(t, dst, group, kafkatest.At(topic, 0, 210))
+	kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, 290))
+	for n := range 2 {
+		r := syncRound(t, open(), src, dst, dir, noCrash, group)
+		if got := committedAt(t, dst, group, topic); got != 210 || len(r.Look.Steps[migrate.StepTakenOver]) != 1 {
+			t.Fatalf("look %d: the application is at 210, and the target has %d; %v", n, got, r.Look.Steps)
+		}
+	}
+	back := open()
+	back.TakeBack = true
+	syncRound(t, back, src, dst, dir, noCrash, group)
+	if got := committedAt(t, dst, group, topic); got != 260 {
+		t.Fatalf("taken back it has %d, want 260", got)
+	}
+	// The source is rewound.
+	kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, 100))
+	syncRound(t, open(), src, dst, dir, noCrash, group)
+	if got := committedAt(t, dst, group, topic); got != 260 {
+		t.Fatalf("nobody said to follow the source back, and the target has %d", got)
+	}
+	follow := open()
+	follow.FollowBack = true
+	syncRound(t, follow, src, dst, dir, noCrash, group)
+	if got := committedAt(t, dst, group, topic); got != 70 {
+		t.Fatalf("following the source back the target has %d, want 70", got)
+	}
+}
