@@ -28,7 +28,7 @@ func arrows() map[string][]string {
 	all := map[string][]string{
 		".":                   {"cmd"},
 		"internal/wholefile":  {},
-		"cmd":                 {"cmd/...", "internal/render"},
+		"cmd":                 {"cmd/...", "internal/render", "offset"},
 		"cmd/cli":             {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/conn", "internal/render", "internal/wholefile", "migrate/...", "offset"},
 		"cmd/act":             {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "internal/wholefile", "offset", "reset"},
 		"completions":         {"inspect", "internal/wholefile", "offset"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
 )
 
 // Main runs koffset with the process's arguments and streams, and returns the exit status.
@@ -54,66 +55,85 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	return ctx, func() { signal.Stop(ch); close(done); cancel(nil) }
 }
 
+// statuses are the exit statuses. They are part of the contract with scripts; each command's help ends with its own. No other
+// place knows one: commands end with a kind.
+func statuses() map[offset.ErrorKind]int {
+	return map[offset.ErrorKind]int{
+		offset.KindNone:        0,
+		offset.KindFailed:      1,
+		offset.KindUsage:       2, // usage or configuration
+		offset.KindRefused:     3, // a safety check refused, or the question was declined; nothing was changed
+		offset.KindPartial:     4, // partly done or partly known; the output says which rows
+		offset.KindNotFound:    5, // no such group or topic
+		offset.KindUnreachable: 6, // unreachable, or timed out
+		offset.KindDenied:      7, // not authenticated or not authorised
+		offset.KindCheck:       8, // a check did not hold
+		offset.KindInterrupted: 130,
+	}
+}
+
+// statusTerminated is what SIGTERM makes of an interruption.
+const statusTerminated = 143
+
 // Run runs one command line and returns the exit status. It reads and writes nothing but what app holds, the files that
 // the command line names, and the network, so tests call it in their own process.
 func Run(ctx context.Context, args []string, app cli.App) int {
 	a := &app
 	a.Fill()
 	a.Args = args
+	a.Streams.Status = func(k offset.ErrorKind) int {
+		var s cli.Stopped
+		if k == offset.KindInterrupted && errors.As(context.Cause(ctx), &s) && s.Sig == syscall.SIGTERM {
+			return statusTerminated
+		}
+		return statuses()[k]
+	}
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.Started {
 		err = cli.AsUsage(err)
 	}
-	code := report(ctx, a, err)
-	if cerr := a.Streams.Close(); cerr != nil && code == cli.ExitDone {
+	kind := report(ctx, a, err)
+	if cerr := a.Streams.Close(); cerr != nil && kind == offset.KindNone {
 		// A reader that has seen enough (head) is no failure; a full disk is.
-		if render.IsBrokenPipe(cerr) {
-			return cli.ExitDone
+		if !render.IsBrokenPipe(cerr) {
+			kind = offset.KindFailed
+			a.Streams.Fail(render.Failure{Err: fmt.Errorf("write the output: %w", cerr), Kind: kind})
 		}
-		a.Streams.Fail(render.Failure{Err: fmt.Errorf("write the output: %w", cerr), ExitCode: cli.ExitFailed})
-		return cli.ExitFailed
 	}
-	return code
+	return a.Streams.Status(kind)
 }
 
-// report says an error on stderr and returns its exit status.
-func report(ctx context.Context, a *cli.App, err error) int {
+// report says an error on stderr and returns its kind.
+func report(ctx context.Context, a *cli.App, err error) offset.ErrorKind {
 	if err == nil {
-		return cli.ExitDone
+		return offset.KindNone
 	}
-	var s cli.Stopped
-	if errors.As(context.Cause(ctx), &s) {
-		code := cli.ExitInterrupted
-		if s.Sig == syscall.SIGTERM {
-			code = cli.ExitTerminated
-		}
-		var f *cli.Fault
-		if errors.As(err, &f) && f.Code == cli.ExitPartial {
-			code = cli.ExitPartial // rows whose fate is not known weigh more than how the run ended
+	var f *cli.Fault
+	_ = errors.As(err, &f)
+	if errors.As(context.Cause(ctx), new(cli.Stopped)) {
+		kind := offset.KindInterrupted
+		if f != nil && f.Kind == offset.KindPartial {
+			kind = offset.KindPartial // rows whose fate is not known weigh more than how the run ended
 		}
 		if f == nil || !f.Quiet {
-			a.Streams.Fail(render.Failure{Err: fmt.Errorf("interrupted: %w", err), ExitCode: code})
+			a.Streams.Fail(render.Failure{Err: fmt.Errorf("interrupted: %w", err), Kind: kind})
 		}
-		return code
+		return kind
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		if c := new(cli.TimedOut); !errors.As(err, &c) {
-			err = fmt.Errorf("%w (--timeout)", err)
-		}
+	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*cli.TimedOut)) {
+		err = fmt.Errorf("%w (--timeout)", err)
 	}
-	code, hint := cli.Classify(err)
-	var f *cli.Fault
-	if errors.As(err, &f) && f.Quiet {
-		return code
-	}
-	if render.IsBrokenPipe(err) {
-		return cli.ExitDone
-	}
-	if f != nil && error(f) == err {
+	kind, hint := cli.Classify(err)
+	switch {
+	case f != nil && f.Quiet:
+		return kind
+	case render.IsBrokenPipe(err):
+		return offset.KindNone
+	case f != nil && error(f) == err:
 		err = f.Err // several refusals in one fault are a line each
 	}
-	a.Streams.Fail(render.Failure{Err: err, Hint: hint, ExitCode: code})
-	return code
+	a.Streams.Fail(render.Failure{Err: err, Hint: hint, Kind: kind})
+	return kind
 }

@@ -162,7 +162,7 @@ func TestCheckpointsFail(t *testing.T) {
 	b := start(t, cfg)
 	b.wait(t)
 	var e *consume.Error
-	if !errors.As(b.err, &e) || e.ExitCode() != 1 || !strings.Contains(b.err.Error(), "3 checkpoints failed") || !strings.Contains(b.err.Error(), "the disk is full") {
+	if !errors.As(b.err, &e) || e.Kind != consume.Failed || !strings.Contains(b.err.Error(), "3 checkpoints failed") || !strings.Contains(b.err.Error(), "the disk is full") {
 		t.Fatalf("ended with %v", b.err)
 	}
 	if got := kafkatest.CommittedOffsets(t, cl, "g", "c36e"); len(got) != 0 {

@@ -5,18 +5,20 @@ package consume
 import (
 	"errors"
 	"fmt"
+
+	"github.com/koffset/koffset/offset"
 )
 
-// ErrorKind says what sort of failure an *Error is.
-type ErrorKind uint8
+// ErrorKind is [offset.ErrorKind]; the kinds of an *Error have names here.
+type ErrorKind = offset.ErrorKind
 
 // The kinds of failure.
 const (
-	Failed      ErrorKind = iota + 1 // the run, or a policy that says so, failed
-	Usage                            // the configuration cannot be used; nothing was read
-	Refused                          // a safety check refused; nothing was committed or removed
-	NotFound                         // no such topic or partition
-	Unreachable                      // the brokers did not answer
+	Failed      = offset.KindFailed      // the run, or a policy that says so, failed
+	Usage       = offset.KindUsage       // the configuration cannot be used; nothing was read
+	Refused     = offset.KindRefused     // a safety check refused; nothing was committed or removed
+	NotFound    = offset.KindNotFound    // no such topic or partition
+	Unreachable = offset.KindUnreachable // the brokers did not answer
 )
 
 // Error is why a run did not start, or stopped. Everything that New and Run return of their own is one; connection and
@@ -33,19 +35,13 @@ func (e *Error) Error() string { return e.Problem }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit status that the error means: 1 failed, 2 usage, 3 refused, 5 not found, 6 unreachable.
-func (e *Error) ExitCode() int {
-	switch e.Kind {
-	case Usage:
-		return 2
-	case Refused:
-		return 3
-	case NotFound:
-		return 5
-	case Unreachable:
-		return 6
+// ErrorKind is the kind. A failure whose cause says more than "failed", a missing right or a broker that is gone, is of the
+// cause's kind.
+func (e *Error) ErrorKind() offset.ErrorKind {
+	if e.Kind == Failed && e.Err != nil {
+		return offset.KindOf(e.Err)
 	}
-	return 1
+	return e.Kind
 }
 
 func errorf(kind ErrorKind, hint, format string, args ...any) *Error {

@@ -126,6 +126,9 @@ type LiveError struct {
 	Groups []string // with who is in them
 }
 
+// ErrorKind is always refused.
+func (e *LiveError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
+
 func (e *LiveError) Error() string {
 	shown := strings.Join(e.Groups[:min(5, len(e.Groups))], "; ")
 	if n := len(e.Groups) - 5; n > 0 {
@@ -136,6 +139,9 @@ func (e *LiveError) Error() string {
 
 // HiddenError says that expected topics are not among those that the groups have commits on, as far as may be seen.
 type HiddenError struct{ Topics []string }
+
+// ErrorKind is always not found.
+func (e *HiddenError) ErrorKind() offset.ErrorKind { return offset.KindNotFound }
 
 func (e *HiddenError) Error() string {
 	return fmt.Sprintf("no group of the export has a visible commit on %s", strings.Join(e.Topics, ", "))

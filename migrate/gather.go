@@ -190,6 +190,9 @@ type ConflictError struct {
 	Second    Row
 }
 
+// ErrorKind is always usage.
+func (e *ConflictError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
+
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", e.First.Group, e.First.Partition,
 		e.Second.Group, e.Second.Partition, e.Group, e.Partition)

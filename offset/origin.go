@@ -101,6 +101,9 @@ type OriginError struct {
 	Findings []Finding // the refused ones; never empty
 }
 
+// ErrorKind is always refused.
+func (e *OriginError) ErrorKind() ErrorKind { return KindRefused }
+
 func (e *OriginError) Error() string {
 	texts := make([]string, len(e.Findings))
 	for i, f := range e.Findings {

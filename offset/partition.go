@@ -51,6 +51,9 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Problem }
 
+// ErrorKind is always usage.
+func (e *SyntaxError) ErrorKind() ErrorKind { return KindUsage }
+
 func syntaxf(input, hint, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Input: input, Problem: fmt.Sprintf(format, args...), Hint: hint}
 }

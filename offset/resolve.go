@@ -38,6 +38,14 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Detail }
 
+// ErrorKind is refused, or that of the cause where the partition could not be read.
+func (r *Refusal) ErrorKind() ErrorKind {
+	if r.Err != nil {
+		return KindOf(r.Err)
+	}
+	return KindRefused
+}
+
 // Unwrap returns the cause, where the partition could not be read.
 func (r *Refusal) Unwrap() error { return r.Err }
 

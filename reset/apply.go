@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/offset"
 )
 
 // Outcome is what became of one row.
@@ -124,6 +125,9 @@ func unbounded(ctx context.Context, _ string) (context.Context, func(), context.
 // JournalError is that the before-image could not be put on disk. Nothing was sent.
 type JournalError struct{ Err error }
 
+// ErrorKind is always refused.
+func (e *JournalError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
+
 func (e *JournalError) Error() string {
 	return fmt.Sprintf("the undo journal cannot be written, so nothing was changed: %v", e.Err)
 }
@@ -133,6 +137,9 @@ func (e *JournalError) Unwrap() error { return e.Err }
 
 // RefusedError is a plan with rows that have no target: it cannot be applied.
 type RefusedError struct{ Rows int }
+
+// ErrorKind is always refused.
+func (e *RefusedError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%d rows of the plan have no target, so nothing was changed", e.Rows)

@@ -58,6 +58,9 @@ func (e *DriftError) short() *DriftError {
 	return &DriftError{Drifts: e.Drifts[:n:n], More: e.More + len(e.Drifts) - n}
 }
 
+// ErrorKind is always refused.
+func (e *DriftError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
+
 func (e *DriftError) Error() string {
 	const shown = 5
 	var lines []string

@@ -1,7 +1,6 @@
 package reset
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,6 +90,9 @@ type NotFoundError struct {
 	Text string // more about it; may be empty
 }
 
+// ErrorKind is always not found.
+func (e *NotFoundError) ErrorKind() offset.ErrorKind { return offset.KindNotFound }
+
 func (e *NotFoundError) Error() string {
 	s := fmt.Sprintf("%s %q does not exist", e.What, e.Name)
 	if e.What == "partition" {
@@ -103,7 +105,7 @@ func (e *NotFoundError) Error() string {
 }
 
 // ErrNothingInScope says that the scope matches no partition of a group.
-var ErrNothingInScope = errors.New("nothing in its scope: no committed topic matches")
+var ErrNothingInScope = offset.NewError(offset.KindNotFound, "nothing in its scope: no committed topic matches")
 
 // GroupError is a group that was left out of a plan, or was not applied: the others go on.
 type GroupError struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrBecameActive says that a broker refused a write because members are in the group.
-var ErrBecameActive = errors.New("the group became active between the check and the write")
+var ErrBecameActive = offset.NewError(offset.KindRefused, "the group became active between the check and the write")
 
 // rights are what a call needs, for the message where one is missing.
 type rights struct{ group, topic string }

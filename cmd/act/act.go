@@ -88,7 +88,7 @@ func (w *Flags) Parse(c *cobra.Command) error {
 			continue
 		}
 		if *d.to, err = offset.ParseDuration(d.text); err != nil {
-			return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--%s: %w", d.flag, err), Hint: cli.HintOf(err)}
+			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--%s: %w", d.flag, err), Hint: cli.HintOf(err)}
 		}
 	}
 	w.impactSet = c.Flags().Changed("impact")
@@ -130,7 +130,7 @@ func (w *Run) Do(ctx context.Context) error {
 		if len(w.Built.Failed) == 0 {
 			return w.nothing()
 		}
-		return cli.Quietly(w.codeOf(w.Built.Failed))
+		return cli.Quietly(kindOf(w.Built.Failed))
 	}
 	sum := reset.Summarize(w.Built.Plan)
 	w.head(sum)
@@ -178,7 +178,7 @@ func (w *Run) nothing() error {
 // partial ends a run in which some groups were left out.
 func (w *Run) partial() error {
 	if len(w.Built.Failed) > 0 || w.Left > 0 {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	if shown {
 		if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
 			// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
-			err = cli.Faultf(cli.ExitFailed, "nothing was changed", "the plan could not be shown: %v", err)
+			err = cli.Faultf(offset.KindFailed, "nothing was changed", "the plan could not be shown: %v", err)
 			w.audit(nil, "refused", err)
 			return err
 		}
@@ -253,20 +253,20 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	w.said(res)
 	switch {
 	case unsaid != nil && !render.IsBrokenPipe(unsaid):
-		return cli.Faultf(cli.ExitPartial, "koffset undo lists what was done", "it was executed, and the rows could not be written: %w", unsaid)
-	case code != cli.ExitDone:
+		return cli.Faultf(offset.KindPartial, "koffset undo lists what was done", "it was executed, and the rows could not be written: %w", unsaid)
+	case code != offset.KindNone:
 		return cli.Quietly(code)
 	// What follows in a script must not take offsets that were not watched for quiet ones.
 	case res.SettleErr != nil && ctx.Err() != nil:
-		return cli.Quietly(cli.ExitInterrupted)
+		return cli.Quietly(offset.KindInterrupted)
 	case res.SettleErr != nil:
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return w.partial()
 }
 
 // outcome is the exit status of what was executed.
-func (w *Run) outcome(res *reset.Result) int {
+func (w *Run) outcome(res *reset.Result) offset.ErrorKind {
 	failed := append(append([]*reset.GroupError{}, w.Built.Failed...), res.Failed...)
 	all := append(asRows(res.Groups), res.Rows...)
 	good, refused, failures, open := 0, 0, 0, 0
@@ -290,15 +290,15 @@ func (w *Run) outcome(res *reset.Result) int {
 	bad := refused + failures
 	switch {
 	case open > 0:
-		return cli.ExitPartial
+		return offset.KindPartial
 	case bad == 0 && len(failed) == 0:
-		return cli.ExitDone
+		return offset.KindNone
 	case good > 0 || bad == 0 && len(all) > 0:
-		return cli.ExitPartial
+		return offset.KindPartial
 	case len(failed) > 0 && failures == 0:
-		return w.codeOf(failed)
+		return kindOf(failed)
 	}
-	return rowsCode(all)
+	return rowsKind(all)
 }
 
 // operation says who does it.

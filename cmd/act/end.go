@@ -6,67 +6,49 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/wholefile"
+	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
 
-// codeOf is the status of groups that were all left out: the one they have in common, or 1.
-func (w *Run) codeOf(failed []*reset.GroupError) int {
-	code := -1
+// kindOf is what groups have in common that were all left out.
+func kindOf(failed []*reset.GroupError) offset.ErrorKind {
+	var kinds []offset.ErrorKind
 	for _, g := range failed {
-		var missing *reset.NotFoundError
-		var drift *reset.DriftError
-		one := cli.ExitFailed
-		switch {
-		case errors.As(g.Err, &missing), errors.Is(g.Err, reset.ErrNothingInScope):
-			one = cli.ExitNotFound
-		case cli.Denied(g.Err):
-			one = cli.ExitDenied
-		case errors.As(g.Err, &drift), errors.Is(g.Err, reset.ErrBecameActive):
-			one = cli.ExitRefused
-		default:
-			one, _ = cli.Classify(g.Err)
-		}
-		if code >= 0 && code != one {
-			return cli.ExitFailed
-		}
-		code = one
+		kind, _ := cli.Classify(g.Err)
+		kinds = append(kinds, kind)
 	}
-	return code
+	return common(kinds)
 }
 
-// rowsCode is the status where every row that was sent failed.
-func rowsCode(rows []reset.Row) int {
-	code := -1
+// rowsKind is what the failures have in common where every row that was sent failed.
+func rowsKind(rows []reset.Row) offset.ErrorKind {
+	var kinds []offset.ErrorKind
 	for _, r := range rows {
 		if r.Err == nil || good(r.Outcome) {
 			continue
 		}
-		one := cli.ExitFailed
-		switch {
-		case errors.Is(r.Err, reset.ErrBecameActive):
-			one = cli.ExitRefused
-		case cli.Denied(r.Err):
-			one = cli.ExitDenied
-		case errors.Is(r.Err, kerr.UnknownTopicOrPartition), errors.Is(r.Err, kerr.GroupIDNotFound):
-			one = cli.ExitNotFound
-		default:
-			one, _ = cli.Classify(r.Err)
+		kind, _ := cli.Classify(r.Err)
+		if errors.Is(r.Err, kerr.UnknownTopicOrPartition) || errors.Is(r.Err, kerr.GroupIDNotFound) {
+			kind = offset.KindNotFound
 		}
-		if code >= 0 && code != one {
-			return cli.ExitFailed
-		}
-		code = one
+		kinds = append(kinds, kind)
 	}
-	if code < 0 {
-		return cli.ExitFailed
+	return common(kinds)
+}
+
+// common is the kind that all have; failed where they differ, or there is none.
+func common(kinds []offset.ErrorKind) offset.ErrorKind {
+	if k := slices.Compact(kinds); len(k) == 1 {
+		return k[0]
 	}
-	return code
+	return offset.KindFailed
 }
 
 func (w *Run) auditFiles() []string {
@@ -84,7 +66,7 @@ func (w *Run) auditFiles() []string {
 // auditReady refuses to change anything that could not be written down.
 func (w *Run) auditReady() error {
 	if w.S.Settings.StateDir == "" {
-		return cli.Faultf(cli.ExitRefused, "name a folder with --state-dir; nothing was changed", "there is no place for the undo journal")
+		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir; nothing was changed", "there is no place for the undo journal")
 	}
 	for _, path := range w.auditFiles() {
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -95,7 +77,7 @@ func (w *Run) auditReady() error {
 			}
 		}
 		if err != nil {
-			return cli.Faultf(cli.ExitRefused, "choose another folder with --state-dir, or another audit_log; nothing was changed", "the audit log cannot be written: %w", err)
+			return cli.Faultf(offset.KindRefused, "choose another folder with --state-dir, or another audit_log; nothing was changed", "the audit log cannot be written: %w", err)
 		}
 	}
 	return nil
@@ -133,11 +115,11 @@ func (w *Run) audit(res *reset.Result, outcome string, err error) {
 	}
 }
 
-func auditWord(code int, res *reset.Result) string {
+func auditWord(code offset.ErrorKind, res *reset.Result) string {
 	switch {
-	case code == cli.ExitDone:
+	case code == offset.KindNone:
 		return "done"
-	case code == cli.ExitPartial && (res.Count(reset.OutcomeChanged) > 0 || len(badGroups(res)) < len(res.Groups)):
+	case code == offset.KindPartial && (res.Count(reset.OutcomeChanged) > 0 || len(badGroups(res)) < len(res.Groups)):
 		return "partial"
 	case res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0:
 		return "unknown"

@@ -107,7 +107,7 @@ func (w *Run) failGroups(res *reset.Result) {
 			continue
 		}
 		w.App.Streams.Fail(render.Failure{Err: fmt.Errorf("%s %s: %s: %w", w.Built.Plan.Verb, g.Name, g.Outcome, g.Err),
-			ExitCode: w.codeOf([]*reset.GroupError{{Group: g.Name, Err: g.Err}}), Hint: cli.HintOf(g.Err)})
+			Kind: kindOf([]*reset.GroupError{{Group: g.Name, Err: g.Err}}), Hint: cli.HintOf(g.Err)})
 	}
 }
 

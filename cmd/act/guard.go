@@ -35,7 +35,7 @@ func (w *Run) inUse() error {
 	if w.Flags.Evict || len(errs) == 0 || len(active) < len(w.Built.Plan.Groups) {
 		return nil
 	}
-	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(errs...), Hint: hintStop}
+	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...), Hint: hintStop}
 }
 
 // guard holds the plan to the guard rails of the cluster.
@@ -43,14 +43,14 @@ func (w *Run) guard(sum reset.Summary) error {
 	g := w.S.Settings.Guards(w.S.Cluster.ID)
 	switch {
 	case g.Expected != "" && g.Expected != w.S.Cluster.ID:
-		return cli.Faultf(cli.ExitRefused, "the profile leads to another cluster than it was made for; nothing was changed",
+		return cli.Faultf(offset.KindRefused, "the profile leads to another cluster than it was made for; nothing was changed",
 			"this is cluster %s, %s says %s", w.S.Cluster.ID, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
-		return cli.Faultf(cli.ExitRefused, "nothing was changed", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
+		return cli.Faultf(offset.KindRefused, "nothing was changed", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
 	}
 	for _, name := range w.groupNames() {
 		if p, ok := g.Protects(name); ok {
-			return cli.Faultf(cli.ExitRefused, "nothing was changed", "group %s is protected by %q (%s)", name, p.Pattern, p.By)
+			return cli.Faultf(offset.KindRefused, "nothing was changed", "group %s is protected by %q (%s)", name, p.Pattern, p.By)
 		}
 	}
 	return w.limits(sum)
@@ -77,10 +77,10 @@ func (w *Run) limits(sum reset.Summary) error {
 		switch {
 		case l.limit == nil:
 		case sum.Uncounted > 0:
-			return cli.Faultf(cli.ExitRefused, "nothing was changed", "how many records would be %s on %s is not known, %s is %s (%s)",
+			return cli.Faultf(offset.KindRefused, "nothing was changed", "how many records would be %s on %s is not known, %s is %s (%s)",
 				l.what, text.Plural(sum.Uncounted, "partition"), l.name, text.Count(*l.limit), l.by)
 		case l.most > *l.limit:
-			return cli.Faultf(cli.ExitRefused, l.hint+"; nothing was changed",
+			return cli.Faultf(offset.KindRefused, l.hint+"; nothing was changed",
 				"up to %s records would be %s, %s is %s (%s)%s", text.Count(l.most), l.what, l.name, text.Count(*l.limit), l.by, noCommits(sum))
 		}
 	}
@@ -104,15 +104,15 @@ func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
 		if err != nil {
 			return err
 		}
-		return cli.Faultf(cli.ExitRefused, "nothing was changed", "declined")
+		return cli.Faultf(offset.KindRefused, "nothing was changed", "declined")
 	}
 	question := fmt.Sprintf("Execute plan %s on cluster %s: %s?", w.Built.Plan.ID(), id, w.summary(sum))
 	switch {
 	case w.Flags.confirm != "" && w.Flags.confirm != id:
-		return cli.Faultf(cli.ExitRefused, "nothing was changed", "--confirm is %s, this is cluster %s", w.Flags.confirm, id)
+		return cli.Faultf(offset.KindRefused, "nothing was changed", "--confirm is %s, this is cluster %s", w.Flags.confirm, id)
 	case g.ConfirmClusterID && w.Flags.confirm == "":
 		if !st.CanPrompt() {
-			return cli.Faultf(cli.ExitRefused, "add --confirm CLUSTER-ID; nothing was changed", "cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
+			return cli.Faultf(offset.KindRefused, "add --confirm CLUSTER-ID; nothing was changed", "cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
 		}
 		yes, err := st.ConfirmTyped(ctx, question, id)
 		if err != nil || !yes {
@@ -147,7 +147,7 @@ func (w *Flags) Ready(ctx context.Context, s *cli.Session, groups []string) erro
 		}
 	})
 	if errors.Is(err, errStillBusy) {
-		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "nothing was changed"}
+		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "nothing was changed"}
 	}
 	return err
 }
@@ -172,9 +172,9 @@ func (w *Run) evictMembers(ctx context.Context) error {
 	if err := reset.StayEmpty(ctx, w.S.Client, evicted, w.Flags.evictFor); err != nil {
 		code, _ := cli.Classify(err)
 		if back := new(reset.CameBackError); errors.As(err, &back) {
-			code = cli.ExitRefused
+			code = offset.KindRefused
 		}
-		return &cli.Fault{Code: code, Err: fmt.Errorf("%s: %w", w.Built.Plan.Verb, err), Hint: "stop it first; no offset was changed"}
+		return &cli.Fault{Kind: code, Err: fmt.Errorf("%s: %w", w.Built.Plan.Verb, err), Hint: "stop it first; no offset was changed"}
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (w *Run) evictAll(ctx context.Context) (evicted []string, err error) {
 		}
 		evicted = append(evicted, name)
 		if err != nil {
-			return nil, &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
+			return nil, &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
 		}
 	}
 	return evicted, nil
@@ -235,7 +235,7 @@ func (w *Run) refused(sum reset.Summary) error {
 	if hint != "" {
 		hint += "; "
 	}
-	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(errs...), Hint: hint + "nothing was changed"}
+	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...), Hint: hint + "nothing was changed"}
 }
 
 // NotApplied turns an error of Apply, after which nothing was changed, into its status.
@@ -251,12 +251,12 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 		if n := len(drift.Drifts) - len(errs); n > 0 {
 			errs = append(errs, fmt.Errorf("and %d more", n))
 		}
-		code, hint := cli.ExitRefused, hintDrift
+		code, hint := offset.KindRefused, hintDrift
 		switch {
 		case drift.Has(reset.DriftActive):
 			hint = hintStop
 		case drift.Has(reset.DriftGroup):
-			code, hint = cli.ExitNotFound, "make a new plan with --create; nothing was changed"
+			code, hint = offset.KindNotFound, "make a new plan with --create; nothing was changed"
 		case drift.Has(reset.DriftUnstable):
 			hint = "wait until the transaction ends, or add --wait-empty 60s; nothing was changed"
 		case drift.Has(reset.DriftCluster), drift.Has(reset.DriftTopic):
@@ -264,11 +264,11 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 		case drift.Has(reset.DriftBounds) && !drift.Has(reset.DriftCommit):
 			hint = "make a new plan, or add --out-of-range clamp or skip; nothing was changed"
 		case cli.Denied(err):
-			code, hint = cli.ExitDenied, "nothing was changed"
+			code, hint = offset.KindDenied, "nothing was changed"
 		}
-		return &cli.Fault{Code: code, Err: joined(errs), Hint: hint, Moved: code == cli.ExitRefused && !drift.Has(reset.DriftCluster)}
+		return &cli.Fault{Kind: code, Err: joined(errs), Hint: hint, Moved: code == offset.KindRefused && !drift.Has(reset.DriftCluster)}
 	case errors.As(err, &journal):
-		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "choose another folder with --state-dir"}
+		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another folder with --state-dir"}
 	}
 	return cli.Cause(ctx, err)
 }
@@ -313,7 +313,7 @@ func groupText(err error) string {
 
 // failGroup says why a group was left out.
 func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
-	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, g.Group, groupText(g.Err)), ExitCode: w.codeOf([]*reset.GroupError{g})}
+	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, g.Group, groupText(g.Err)), Kind: kindOf([]*reset.GroupError{g})}
 	var missing *reset.NotFoundError
 	var drift *reset.DriftError
 	switch {

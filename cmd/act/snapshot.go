@@ -7,6 +7,7 @@ import (
 	"github.com/koffset/koffset/checkpointfile/flink"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 )
 
 // SnapshotCopy is how a rewritten snapshot is written.
@@ -39,7 +40,7 @@ func WriteCopy(ctx context.Context, a *cli.App, rw *flink.Rewrite, c SnapshotCop
 			return nil, err
 		}
 		if !yes {
-			return nil, cli.Faultf(cli.ExitRefused, "nothing was written", "declined")
+			return nil, cli.Faultf(offset.KindRefused, "nothing was written", "declined")
 		}
 	}
 	done, err := rw.Write(a.Path(c.To), flink.WriteOptions{SelfContained: c.SelfContained})

@@ -149,7 +149,7 @@ func (o *exportOptions) run(ctx context.Context, s *cli.Session, args []string) 
 	}
 	o.say(s)
 	if incomplete {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }
@@ -257,7 +257,7 @@ func (x *exportSink) group(g migrate.Group) error {
 	}
 	if g.Error != "" {
 		t.failed++
-		x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s", g.Name, g.Error), ExitCode: cli.ExitPartial})
+		x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s", g.Name, g.Error), Kind: offset.KindPartial})
 	}
 	at := map[offset.Partition]offset.Committed{}
 	for _, r := range g.Rows {
@@ -265,7 +265,7 @@ func (x *exportSink) group(g migrate.Group) error {
 		switch {
 		case r.Error != "":
 			if t.failed++; t.failed <= 5 {
-				x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s: %s", g.Name, r.Partition, r.Error), ExitCode: cli.ExitPartial})
+				x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s: %s", g.Name, r.Partition, r.Error), Kind: offset.KindPartial})
 			}
 		case r.Gone:
 			t.gone++
@@ -302,7 +302,7 @@ func (x *exportSink) finish(ctx context.Context, incomplete bool) error {
 	for i, w := range x.writes {
 		if err := saveTo(ctx, x.store, w); err != nil {
 			if i > 0 {
-				return &cli.Fault{Code: cli.ExitPartial, Err: fmt.Errorf("%d of %d groups were saved: %w", i, len(x.writes), cli.Cause(ctx, err))}
+				return &cli.Fault{Kind: offset.KindPartial, Err: fmt.Errorf("%d of %d groups were saved: %w", i, len(x.writes), cli.Cause(ctx, err))}
 			}
 			return cli.Cause(ctx, err)
 		}

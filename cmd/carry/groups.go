@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 )
 
 // chosenGroups are the groups of a cluster that arguments and flags name; every name must be in the list.
@@ -53,7 +54,7 @@ func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args [
 		s.App.Streams.Note("%s left out, since they have no commits that could be carried: %s", text.Plural(len(share), "share group"), strings.Join(share, ", "))
 	}
 	if len(out) == 0 && len(unlisted) == 0 {
-		return nil, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		return nil, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
 	}
 	return out, nil
 }
@@ -81,7 +82,7 @@ func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, 
 			if near := text.Near(g.Name, known); len(near) > 0 {
 				hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
-			return nil, cli.Faultf(cli.ExitNotFound, hint, "group %q does not exist", g.Name)
+			return nil, cli.Faultf(offset.KindNotFound, hint, "group %q does not exist", g.Name)
 		default:
 			g = d.Group
 			out = append(out, g)
@@ -97,11 +98,11 @@ func migrateFault(err error) error {
 	var conflict *migrate.ConflictError
 	switch {
 	case errors.As(err, &live):
-		return &cli.Fault{Code: cli.ExitRefused, Err: err, Hint: "stop them, or leave out --require-idle; nothing was exported"}
+		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "stop them, or leave out --require-idle; nothing was exported"}
 	case errors.As(err, &hidden):
-		return &cli.Fault{Code: cli.ExitNotFound, Err: err, Hint: "the user needs DESCRIBE on the topic to see commits on it; nothing was exported"}
+		return &cli.Fault{Kind: offset.KindNotFound, Err: err, Hint: "the user needs DESCRIBE on the topic to see commits on it; nothing was exported"}
 	case errors.As(err, &conflict):
-		return &cli.Fault{Code: cli.ExitUsage, Err: err, Hint: "change --map or --map-group"}
+		return &cli.Fault{Kind: offset.KindUsage, Err: err, Hint: "change --map or --map-group"}
 	}
 	return err
 }

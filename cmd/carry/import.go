@@ -155,14 +155,14 @@ func (o *importOptions) load(name string) error {
 			}
 		}
 		if g.Error != "" && o.matcher.Match(g.Name) {
-			return cli.Faultf(cli.ExitRefused, "export it again, or leave it out with --group-exclude", "the export has not all of group %s: %s", g.Name, g.Error)
+			return cli.Faultf(offset.KindRefused, "export it again, or leave it out with --group-exclude", "the export has not all of group %s: %s", g.Name, g.Error)
 		}
 	}
 	var internal map[string][]string
 	o.query.Rows, internal = migrate.LeaveInternal(o.query.Rows, func(topic string) bool { return literal(o.scope, topic) })
 	sayInternal(o.app, internal)
 	if len(o.query.Rows) == 0 {
-		return cli.Faultf(cli.ExitNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
+		return cli.Faultf(offset.KindNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (o *importOptions) known(name string, x *migrate.Export) error {
 			if near := text.Near(n, groups); len(near) > 0 {
 				hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
-			return cli.Faultf(cli.ExitNotFound, hint, "group %q is not in %s (%s are)", n, name, text.Plural(len(groups), "group"))
+			return cli.Faultf(offset.KindNotFound, hint, "group %q is not in %s (%s are)", n, name, text.Plural(len(groups), "group"))
 		}
 	}
 	for _, rule := range o.query.Mapping.Topics.Unused(topics) {

@@ -49,7 +49,7 @@ func (r *rewriteFlags) check(o *importOptions) error {
 		return cli.Usagef("leave --skip-unresolved out", "a copy of a checkpoint needs every partition's offset")
 	}
 	if _, err := os.Lstat(o.app.Path(r.out)); err == nil {
-		return cli.Faultf(cli.ExitRefused, "choose another --out; a copy is never written over anything", "%s exists", r.out)
+		return cli.Faultf(offset.KindRefused, "choose another --out; a copy is never written over anything", "%s exists", r.out)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *cli.Session
 	if err != nil {
 		var ce *flink.ChangeError
 		if errors.As(err, &ce) {
-			return cli.Faultf(cli.ExitRefused, "nothing was written", "%w", err)
+			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
 		}
 		return fmt.Errorf("plan the copy: %w", err)
 	}

@@ -119,7 +119,7 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	}
 	if o.every != "" {
 		if o.step, err = offset.ParseDuration(o.every); err != nil {
-			return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--every: %w", err), Hint: cli.HintOf(err)}
+			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--every: %w", err), Hint: cli.HintOf(err)}
 		}
 		if o.step < time.Millisecond {
 			return cli.Usagef("", "--every %s is shorter than a millisecond", o.every)
@@ -140,10 +140,10 @@ func (o *splitOptions) parseEnds(clock offset.Clock) error {
 	o.endR = o.startR
 	o.endR.OutOfRange = offset.OutOfRangeClamp
 	if o.start, err = offset.ParsePosition(o.from, offset.RoleStart, clock); err != nil {
-		return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--from: %w", err), Hint: cli.HintOf(err)}
+		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--from: %w", err), Hint: cli.HintOf(err)}
 	}
 	if o.end, err = offset.ParsePosition(o.until, offset.RoleEnd, clock); err != nil {
-		return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--until: %w", err), Hint: cli.HintOf(err)}
+		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--until: %w", err), Hint: cli.HintOf(err)}
 	}
 	for flag, p := range map[string]offset.Position{"--from": o.start, "--until": o.end} {
 		if n := p.Needs(); n.Committed && !n.Foreign && o.group == "" {
@@ -173,7 +173,7 @@ func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 	}
 	if err := migrate.ReadSizes(pctx, s.Client, spans, bounds); err != nil {
 		if o.by == "bytes" {
-			return cli.Faultf(cli.ExitDenied, "DESCRIBE on the cluster is needed; --by offsets does without", "%w", cli.Cause(pctx, err))
+			return cli.Faultf(offset.KindDenied, "DESCRIBE on the cluster is needed; --by offsets does without", "%w", cli.Cause(pctx, err))
 		}
 		o.app.Streams.Note("bytes are not known: %v", err)
 	}
@@ -308,7 +308,7 @@ func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[stri
 					hint = "did you mean " + strings.Join(near, ", ") + "?"
 				}
 			}
-			return nil, nil, cli.Faultf(cli.ExitNotFound, hint, "topic %q: %w", spec.Topic, t.Err)
+			return nil, nil, cli.Faultf(offset.KindNotFound, hint, "topic %q: %w", spec.Topic, t.Err)
 		}
 		ns := spec.Partitions
 		if len(ns) == 0 {
@@ -316,7 +316,7 @@ func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[stri
 		}
 		for _, n := range ns {
 			if !t.Has(n) {
-				return nil, nil, cli.Faultf(cli.ExitNotFound, "", "partition %s:%d does not exist: the topic has partitions 0 to %d", spec.Topic, n, len(t.Partitions)-1)
+				return nil, nil, cli.Faultf(offset.KindNotFound, "", "partition %s:%d does not exist: the topic has partitions 0 to %d", spec.Topic, n, len(t.Partitions)-1)
 			}
 			parts = append(parts, offset.Partition{Topic: spec.Topic, Partition: n})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 )
 
 // strategyFlags say how positions are translated.
@@ -98,7 +99,7 @@ func (f *strategyFlags) readMM2(ctx context.Context, a *cli.App, q *migrate.Quer
 		}
 	}
 	if !m.HasSyncs && !m.HasCheckpoints {
-		return cli.Faultf(cli.ExitNotFound, "--source-profile or --source-bootstrap-server reads the offset syncs at the source; --mm2-source must be the alias in MirrorMaker's clusters=",
+		return cli.Faultf(offset.KindNotFound, "--source-profile or --source-bootstrap-server reads the offset syncs at the source; --mm2-source must be the alias in MirrorMaker's clusters=",
 			"MirrorMaker 2 has neither %s nor %s on the target", migrate.CheckpointsTopic(mm2Source), migrate.SyncsTopic(mm2Source))
 	}
 	if !m.HasSyncs {

@@ -83,7 +83,7 @@ func (o *syncOptions) parse(c *cobra.Command) error {
 	}
 	o.query.Mapping = o.places
 	if o.every, err = offset.ParseDuration(o.interval); err != nil {
-		return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--interval: %w", err), Hint: cli.HintOf(err)}
+		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--interval: %w", err), Hint: cli.HintOf(err)}
 	}
 	if o.every < time.Second {
 		return cli.Usagef("", "--interval %s is shorter than a second", o.interval)
@@ -137,7 +137,7 @@ func (o *syncOptions) ended(n int, took time.Duration, more bool, err error) err
 	if err == nil || !more {
 		return nil
 	}
-	if code, _ := cli.Classify(err); !passing(err) && (code == cli.ExitUsage || code == cli.ExitDenied || code == cli.ExitRefused) {
+	if code, _ := cli.Classify(err); !passing(err) && (code == offset.KindUsage || code == offset.KindDenied || code == offset.KindRefused) {
 		return err
 	}
 	if !partly(err) {
@@ -242,7 +242,7 @@ func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, r *migr
 		}
 	}
 	if r.Incomplete {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (o *syncOptions) apply(ctx context.Context, target *cli.Session, r *migrate
 		return err
 	}
 	if r.Incomplete || r.Result.Count().Unresolved > 0 && o.rounds > 0 {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }

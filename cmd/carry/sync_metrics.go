@@ -12,6 +12,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 )
 
 // syncStats are counted by the loop and read by the metrics page.
@@ -31,7 +32,7 @@ func (s *syncStats) round(now time.Time, took time.Duration, err error) {
 	defer s.mu.Unlock()
 	s.rounds++
 	s.lastDuration = took
-	if code, _ := cli.Classify(err); err != nil && code != cli.ExitPartial {
+	if code, _ := cli.Classify(err); err != nil && code != offset.KindPartial {
 		s.failed++
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 )
 
 type verifyOptions struct {
@@ -128,9 +129,9 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		text.Count(count[migrate.VerdictBehind]), text.Count(count[migrate.VerdictAhead]), text.Count(bad-count[migrate.VerdictAhead]), text.Count(unknown))
 	switch {
 	case bad > 0:
-		return cli.Quietly(cli.ExitCheck)
+		return cli.Quietly(offset.KindCheck)
 	case unknown > 0 || incomplete:
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }

@@ -11,28 +11,12 @@ import (
 
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/conn"
-	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 )
 
-// The exit statuses. They are part of the contract with scripts; each command's help ends with its own.
-const (
-	ExitDone        = 0
-	ExitFailed      = 1
-	ExitUsage       = 2 // usage or configuration
-	ExitRefused     = 3 // a safety check refused, or the question was declined; nothing was changed
-	ExitPartial     = 4 // partly done or partly known; the output says which rows
-	ExitNotFound    = 5 // no such group or topic
-	ExitUnreachable = 6 // unreachable, or timed out
-	ExitDenied      = 7 // not authenticated or not authorised
-	ExitCheck       = 8 // a check did not hold
-	ExitInterrupted = 130
-	ExitTerminated  = 143
-)
-
-// Fault is an error with the exit status it means and the next step.
+// Fault is an error with its kind and the next step. The kind is what becomes the exit status.
 type Fault struct {
-	Code  int
+	Kind  offset.ErrorKind
 	Err   error
 	Hint  string
 	Quiet bool // everything was said already: rows, warnings
@@ -41,23 +25,28 @@ type Fault struct {
 
 func (f *Fault) Error() string {
 	if f.Err == nil {
-		return fmt.Sprintf("exit status %d", f.Code)
+		return "everything was said already"
 	}
 	return f.Err.Error()
 }
 
 func (f *Fault) Unwrap() error { return f.Err }
 
+// ErrorKind is what the command says that it is.
+func (f *Fault) ErrorKind() offset.ErrorKind { return f.Kind }
+
 // Faultf makes a Fault.
-func Faultf(code int, hint, format string, args ...any) error {
-	return &Fault{Code: code, Hint: hint, Err: fmt.Errorf(format, args...)}
+func Faultf(kind offset.ErrorKind, hint, format string, args ...any) error {
+	return &Fault{Kind: kind, Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
 // Usagef makes a Fault of a command line that cannot be.
-func Usagef(hint, format string, args ...any) error { return Faultf(ExitUsage, hint, format, args...) }
+func Usagef(hint, format string, args ...any) error {
+	return Faultf(offset.KindUsage, hint, format, args...)
+}
 
-// Quietly ends a command whose output has said everything with an exit status.
-func Quietly(code int) error { return &Fault{Code: code, Quiet: true} }
+// Quietly ends a command whose output has said everything.
+func Quietly(kind offset.ErrorKind) error { return &Fault{Kind: kind, Quiet: true} }
 
 // AsUsage makes a usage error of what is none yet, with the hint that it has.
 func AsUsage(err error) error {
@@ -65,43 +54,39 @@ func AsUsage(err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	return &Fault{Code: ExitUsage, Err: err, Hint: HintOf(err)}
+	return &Fault{Kind: offset.KindUsage, Err: err, Hint: HintOf(err)}
 }
 
-// Classify maps an error to its exit status and next step. Order matters: what a command decided comes before what a
-// library said.
-func Classify(err error) (code int, hint string) {
-	var f *Fault
-	if errors.As(err, &f) {
-		return f.Code, f.Hint
-	}
+// Classify is the kind of an error and the next step that it names. Order matters: what a command decided comes before what
+// a library said.
+func Classify(err error) (kind offset.ErrorKind, hint string) {
 	var (
+		f       *Fault
 		syn     *offset.SyntaxError
 		config  *conn.ConfigError
-		format  *render.FormatError
 		refusal *offset.Refusal
 		link    *conn.Error
 	)
 	switch {
+	case errors.As(err, &f):
+		return f.Kind, f.Hint
 	case errors.As(err, &config): // before what it wraps: it knows which setting the word stands in
-		return ExitUsage, config.Hint
+		return offset.KindUsage, config.Hint
 	case errors.As(err, &syn):
-		return ExitUsage, syn.Hint
-	case errors.As(err, &format):
-		return ExitUsage, ""
+		return offset.KindUsage, syn.Hint
 	case errors.As(err, &refusal) && refusal.Err == nil:
-		return ExitRefused, refusal.Hint
+		return offset.KindRefused, refusal.Hint
 	case errors.As(err, &link):
-		return link.ExitCode(), link.Hint
+		return link.ErrorKind(), link.Hint
 	case Denied(err):
-		return ExitDenied, ""
+		return offset.KindDenied, ""
 	case errors.Is(err, context.DeadlineExceeded):
-		return ExitUnreachable, "check the address, or give it longer with --timeout"
+		return offset.KindUnreachable, "check the address, or give it longer with --timeout"
 	}
 	if link := conn.Classify(err); link != nil {
-		return link.ExitCode(), link.Hint
+		return link.ErrorKind(), link.Hint
 	}
-	return ExitFailed, ""
+	return offset.KindOf(err), ""
 }
 
 // HintOf is the next step that an error names.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/internal/wholefile"
+	"github.com/koffset/koffset/offset"
 )
 
 // maxInput bounds a file that is read into memory, in bytes: an export of a million partitions has about 400 MB.
@@ -74,7 +75,7 @@ func (a *App) CreateFile(name string) (w io.Writer, end func(keep bool) error, e
 func FileFault(err error) error {
 	var fe *checkpointfile.FileError
 	if errors.As(err, &fe) {
-		return &Fault{Code: ExitUsage, Err: err, Hint: fe.Hint}
+		return &Fault{Kind: offset.KindUsage, Err: err, Hint: fe.Hint}
 	}
 	return err
 }

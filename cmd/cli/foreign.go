@@ -56,7 +56,7 @@ func (s *Session) foreignGroup(ctx context.Context, pos offset.Position) (Foreig
 		}
 	}
 	if len(out) == 0 {
-		return nil, Faultf(ExitNotFound, "koffset inspect "+pos.Ref, "group %q has no commits to take", pos.Ref)
+		return nil, Faultf(offset.KindNotFound, "koffset inspect "+pos.Ref, "group %q has no commits to take", pos.Ref)
 	}
 	return ForeignOffsets{"": out}, nil
 }

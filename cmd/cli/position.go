@@ -86,7 +86,7 @@ func (p *PositionFlags) Parse(cmd *cobra.Command, clock offset.Clock) (pos offse
 	}
 	pos, err = p.position(given[0], clock)
 	if err != nil {
-		return pos, false, &Fault{Code: ExitUsage, Err: fmt.Errorf("%s: %w", given[0], err), Hint: HintOf(err)}
+		return pos, false, &Fault{Kind: offset.KindUsage, Err: fmt.Errorf("%s: %w", given[0], err), Hint: HintOf(err)}
 	}
 	return pos, true, nil
 }

@@ -18,11 +18,11 @@ func RefusedRows(errs []error) error {
 	if hint == "" {
 		hint = "nothing was written"
 	}
-	code := ExitRefused
+	code := offset.KindRefused
 	if !slices.ContainsFunc(errs, isRefusal) {
 		code, _ = Classify(errs[0])
 	}
-	return &Fault{Code: code, Err: errors.Join(shown...), Hint: hint}
+	return &Fault{Kind: code, Err: errors.Join(shown...), Hint: hint}
 }
 
 // isRefusal tells a rule that refused from a partition that could not be read.

@@ -92,14 +92,14 @@ func SnapshotFault(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "koffset checkpoint list DIR finds the checkpoints in a directory"
 	}
-	return &Fault{Code: ExitUsage, Err: err, Hint: hint}
+	return &Fault{Kind: offset.KindUsage, Err: err, Hint: hint}
 }
 
 // ChooseSources are the sources that the flags name, or all.
 func (s *SnapshotFlags) ChooseSources(snap *checkpointfile.Snapshot) ([]flink.Source, error) {
 	found, err := snap.Choose(s.UID, s.ID)
 	if err != nil {
-		return nil, &Fault{Code: ExitNotFound, Err: err, Hint: "koffset checkpoint show " + snap.Path + " lists them"}
+		return nil, &Fault{Kind: offset.KindNotFound, Err: err, Hint: "koffset checkpoint show " + snap.Path + " lists them"}
 	}
 	if s.Cluster == "" {
 		return found, nil
@@ -112,7 +112,7 @@ func (s *SnapshotFlags) ChooseSources(snap *checkpointfile.Snapshot) ([]flink.So
 		}
 	}
 	if len(out) == 0 {
-		return nil, Faultf(ExitNotFound, "koffset checkpoint show "+snap.Path+" lists them", "no source of the snapshot reads on a cluster %q", s.Cluster)
+		return nil, Faultf(offset.KindNotFound, "koffset checkpoint show "+snap.Path+" lists them", "no source of the snapshot reads on a cluster %q", s.Cluster)
 	}
 	return out, nil
 }
@@ -132,9 +132,9 @@ func OneCluster(sources []flink.Source) error {
 	list := slices.Sorted(maps.Keys(names))
 	if list[0] == "" {
 		list = list[1:]
-		return Faultf(ExitRefused, "choose with --operator-id, --operator-uid or --source-cluster", "some sources read any Kafka cluster, and some those that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
+		return Faultf(offset.KindRefused, "choose with --operator-id, --operator-uid or --source-cluster", "some sources read any Kafka cluster, and some those that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
 	}
-	return Faultf(ExitRefused, "choose one with --source-cluster", "the sources read on the Kafka clusters that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
+	return Faultf(offset.KindRefused, "choose one with --source-cluster", "the sources read on the Kafka clusters that they call %s: their offsets cannot be taken together", strings.Join(list, ", "))
 }
 
 // SnapshotTitle says what a snapshot is, in one line.
@@ -208,7 +208,7 @@ func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (map[offset.Partitio
 	}
 	if broken := a.SnapshotWarnings(s, sources); broken > 0 && flags.UID == "" && flags.ID == "" {
 		e := &s.Flink.OperatorErrors[0]
-		return nil, Faultf(ExitRefused, "name a source that could be read: --operator-uid or --operator-id",
+		return nil, Faultf(offset.KindRefused, "name a source that could be read: --operator-uid or --operator-id",
 			"%d operators of the snapshot could not be read, so not all positions are known: %w", broken, e)
 	}
 	if err := OneCluster(sources); err != nil {
@@ -219,10 +219,10 @@ func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (map[offset.Partitio
 	}
 	out, err := checkpointfile.Positions(sources)
 	if err != nil {
-		return nil, Faultf(ExitRefused, "choose one: --operator-uid or --operator-id (koffset checkpoint show "+ref+")", "%w", err)
+		return nil, Faultf(offset.KindRefused, "choose one: --operator-uid or --operator-id (koffset checkpoint show "+ref+")", "%w", err)
 	}
 	if len(out) == 0 {
-		return nil, Faultf(ExitNotFound, "", "the snapshot %s holds no position of any partition", ref)
+		return nil, Faultf(offset.KindNotFound, "", "the snapshot %s holds no position of any partition", ref)
 	}
 	return out, nil
 }
@@ -232,7 +232,7 @@ func RefuseInFlight(s *checkpointfile.Snapshot, allowed bool) error {
 	if !s.InFlight() || allowed {
 		return nil
 	}
-	return Faultf(ExitRefused, "take a savepoint, or an aligned checkpoint; add --allow-in-flight to skip those records",
+	return Faultf(offset.KindRefused, "take a savepoint, or an aligned checkpoint; add --allow-in-flight to skip those records",
 		"%s holds in-flight records: its sources stand behind records that the job has not processed, and a reader that starts there skips them", s.Path)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/migrate/store/postgres"
 	"github.com/koffset/koffset/migrate/store/redis"
 	"github.com/koffset/koffset/migrate/store/sqlite"
+	"github.com/koffset/koffset/offset"
 )
 
 // OpenStore opens the store that a URL names. The caller closes it.
@@ -64,9 +65,9 @@ func StoreFault(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &missing):
-		return &Fault{Code: ExitNotFound, Err: err}
+		return &Fault{Kind: offset.KindNotFound, Err: err}
 	case errors.As(err, &cluster):
-		return &Fault{Code: ExitRefused, Err: err, Hint: "choose another table or key; nothing was changed"}
+		return &Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another table or key; nothing was changed"}
 	}
 	return err
 }
@@ -103,7 +104,7 @@ func loadStore(ctx context.Context, s store.Store, l store.Location, clusterID s
 			return nil, StoreFault(err)
 		}
 		if err := store.SameCluster(g, saved.ClusterID, clusterID); err != nil {
-			return nil, Faultf(ExitRefused, "koffset migrate export --from store:URL -g GROUP on that cluster, and migrate import here, translate them",
+			return nil, Faultf(offset.KindRefused, "koffset migrate export --from store:URL -g GROUP on that cluster, and migrate import here, translate them",
 				"store %s: %w", l, err)
 		}
 		if len(saved.Positions) > 0 {
@@ -111,7 +112,7 @@ func loadStore(ctx context.Context, s store.Store, l store.Location, clusterID s
 		}
 	}
 	if len(out) == 0 {
-		return nil, Faultf(ExitNotFound, "", "store %s has no positions for %v", l, groups)
+		return nil, Faultf(offset.KindNotFound, "", "store %s has no positions for %v", l, groups)
 	}
 	if one {
 		// The URL names whose positions are meant, whichever group they go to.

@@ -203,7 +203,7 @@ func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []i
 		}
 	}
 	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.Match) > 0) {
-		return nil, partial, untyped, cli.Faultf(cli.ExitNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		return nil, partial, untyped, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
 	}
 	return groups, partial, untyped, nil
 }
@@ -254,7 +254,7 @@ func (p *inspection) print(ctx context.Context) error {
 	}
 	bad, topicErr := p.checkTopics(ctx)
 	if !found && len(p.snap.Groups) == 0 && !p.o.format.IsJSON() {
-		return cli.Quietly(cli.ExitNotFound) // a header over nothing reads like an empty group
+		return cli.Quietly(offset.KindNotFound) // a header over nothing reads like an empty group
 	}
 	w := render.NewWriter(p.o.app.Streams, p.o.format, p.s.Meta("inspect", render.F("isolation", render.String(p.o.iso.String()))))
 	p.allDenied = true
@@ -273,7 +273,7 @@ func (p *inspection) print(ctx context.Context) error {
 		p.partitionSheet(w)
 	}
 	if topicErr == nil && p.rows == 0 && len(p.o.topics.Match) > 0 {
-		topicErr = cli.Faultf(cli.ExitNotFound, "", "no group has a commit on a topic that matches")
+		topicErr = cli.Faultf(offset.KindNotFound, "", "no group has a commit on a topic that matches")
 	}
 	p.partial = p.partial || p.errors > 0 || !found || topicErr != nil
 	if err := w.Close(render.End{Incomplete: p.partial}); err != nil {
@@ -281,7 +281,7 @@ func (p *inspection) print(ctx context.Context) error {
 	}
 	for _, f := range bad {
 		if p.rows > 0 {
-			f.ExitCode = cli.ExitPartial
+			f.Kind = offset.KindPartial
 		}
 		p.o.app.Streams.Fail(f)
 	}
@@ -290,15 +290,15 @@ func (p *inspection) print(ctx context.Context) error {
 	p.lagTimeNote()
 	switch {
 	case !found && len(p.snap.Groups) == 0:
-		return cli.Quietly(cli.ExitNotFound)
+		return cli.Quietly(offset.KindNotFound)
 	case topicErr != nil && p.rows == 0:
 		return topicErr
 	case p.errors > 0 && p.rows == 0 && p.allDenied && p.firstErr != nil:
-		return &cli.Fault{Code: cli.ExitDenied, Err: p.firstErr, Hint: cli.RightsHint(p.firstErr)}
+		return &cli.Fault{Kind: offset.KindDenied, Err: p.firstErr, Hint: cli.RightsHint(p.firstErr)}
 	case p.partial:
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	case p.o.failOn != "" && p.unhealthy > 0:
-		return cli.Faultf(cli.ExitCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
+		return cli.Faultf(offset.KindCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
 	}
 	return nil
 }
@@ -317,11 +317,11 @@ func (p *inspection) dropMissing(ctx context.Context) bool {
 			return false
 		}
 		all = false
-		code := cli.ExitNotFound
+		code := offset.KindNotFound
 		if len(known) > 0 {
-			code = cli.ExitPartial
+			code = offset.KindPartial
 		}
-		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), ExitCode: code, Hint: nearGroups(ctx, p.s, d.Name)})
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), Kind: code, Hint: nearGroups(ctx, p.s, d.Name)})
 		return true
 	})
 	return all
@@ -337,7 +337,7 @@ func (p *inspection) expectTopics() error {
 				err = t.Err
 			}
 			p.partial = true
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("expected topic %q is not visible: %w", name, err), ExitCode: cli.ExitPartial})
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("expected topic %q is not visible: %w", name, err), Kind: offset.KindPartial})
 		}
 	}
 	return nil
@@ -361,9 +361,9 @@ func (p *inspection) checkTopics(ctx context.Context) (bad []render.Failure, err
 	case 0:
 		return nil, nil
 	case forbidden:
-		return bad, cli.Quietly(cli.ExitDenied)
+		return bad, cli.Quietly(offset.KindDenied)
 	}
-	return bad, cli.Quietly(cli.ExitNotFound)
+	return bad, cli.Quietly(offset.KindNotFound)
 }
 
 func (t *tally) count(r inspect.Row) {

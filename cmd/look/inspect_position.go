@@ -43,7 +43,7 @@ func (p *inspection) readPositions(ctx context.Context) error {
 	case strings.HasPrefix(ref, "http://"), strings.HasPrefix(ref, "https://"):
 		found, err := fetchPositions(ctx, ref)
 		if err != nil {
-			return cli.Faultf(cli.ExitFailed, "koffset consume says its address at the start: --metrics-listen", "--position-from %s: %w", ref, err)
+			return cli.Faultf(offset.KindFailed, "koffset consume says its address at the start: --metrics-listen", "--position-from %s: %w", ref, err)
 		}
 		p.positions = map[offset.Partition]int64{}
 		for _, at := range found {

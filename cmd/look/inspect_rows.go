@@ -87,7 +87,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 	for _, d := range p.snap.Groups {
 		if err := p.snap.GroupErr(d); err != nil {
 			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), ExitCode: cli.ExitPartial, Hint: cli.RightsHint(err)})
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
 		}
 		for r := range p.snap.Rows(d) {
 			if !p.shows(r) {
@@ -142,7 +142,7 @@ func (p *inspection) topicSheet(w *render.Writer) {
 	for _, d := range p.snap.Groups {
 		if err := p.snap.GroupErr(d); err != nil {
 			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), ExitCode: cli.ExitPartial, Hint: cli.RightsHint(err)})
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
 		}
 		var topic string
 		t := inspect.Totals{Status: inspect.StatusOK}
@@ -186,7 +186,7 @@ func (p *inspection) memberSheet(w *render.Writer) {
 	for _, d := range p.snap.Groups {
 		if err := p.snap.GroupErr(d); err != nil {
 			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), ExitCode: cli.ExitPartial, Hint: cli.RightsHint(err)})
+			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
 			continue
 		}
 		sums := map[string]*inspect.Totals{}

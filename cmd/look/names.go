@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 )
 
 // nearGroups is the hint for a group that does not exist.
@@ -44,9 +45,9 @@ func loggedIn(s *cli.Session) bool {
 
 // topicFailure says why a topic cannot be shown, with the nearest names where it does not exist.
 func topicFailure(ctx context.Context, s *cli.Session, name string, err error) render.Failure {
-	f := render.Failure{Err: fmt.Errorf("topic %q: %w", name, err), ExitCode: cli.ExitNotFound, Hint: cli.RightsHint(err)}
+	f := render.Failure{Err: fmt.Errorf("topic %q: %w", name, err), Kind: offset.KindNotFound, Hint: cli.RightsHint(err)}
 	if cli.Denied(err) {
-		f.ExitCode = cli.ExitDenied
+		f.Kind = offset.KindDenied
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f.Err = fmt.Errorf("topic %q does not exist, or may not be described", name)

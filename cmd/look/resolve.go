@@ -106,7 +106,7 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		}
 		p, err := offset.ParseOffset(o.atOffset)
 		if err != nil {
-			return &cli.Fault{Code: cli.ExitUsage, Err: fmt.Errorf("--at-offset: %w", err), Hint: cli.HintOf(err)}
+			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--at-offset: %w", err), Hint: cli.HintOf(err)}
 		}
 		o.at, o.position, o.chosen = &p.N, p, true
 		if o.rules.OutOfRange == offset.OutOfRangeFail && !cmd.Flags().Changed("out-of-range") {
@@ -160,7 +160,7 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 		}
 	}
 	if bad > 0 && len(rows) == 0 && !o.format.IsJSON() {
-		return cli.Quietly(cli.ExitNotFound)
+		return cli.Quietly(offset.KindNotFound)
 	}
 	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
 		return err
@@ -171,19 +171,19 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	case len(refused) > 0:
 		return o.refusals(refused)
 	case bad > 0 || failed > 0:
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }
 
 // nothing is the exit status where no partition could be read: not found, unless every topic is there and forbidden.
-func (o *resolveOptions) nothing() int {
+func (o *resolveOptions) nothing() offset.ErrorKind {
 	for _, f := range o.failures {
-		if f.ExitCode != cli.ExitDenied {
-			return cli.ExitNotFound
+		if f.Kind != offset.KindDenied {
+			return offset.KindNotFound
 		}
 	}
-	return cli.ExitDenied
+	return offset.KindDenied
 }
 
 // refusals names the first few refusals; a topic of a thousand partitions would bury the reason otherwise.
@@ -192,7 +192,7 @@ func (o *resolveOptions) refusals(errs []error) error {
 	if n := len(errs) - len(shown); n > 0 {
 		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
 	}
-	return &cli.Fault{Code: cli.ExitRefused, Err: errors.Join(shown...), Hint: cli.HintOf(errs[0])}
+	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(shown...), Hint: cli.HintOf(errs[0])}
 }
 
 // gather reads the facts. bad counts topics and partitions that do not exist; they are named on stderr.
@@ -236,7 +236,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 			p := offset.Partition{Topic: sp.Topic, Partition: n}
 			if !t.Has(n) {
 				bad++
-				o.failures = append(o.failures, render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), ExitCode: cli.ExitNotFound})
+				o.failures = append(o.failures, render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), Kind: offset.KindNotFound})
 				continue
 			}
 			if !seen[p] {
@@ -247,7 +247,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 	}
 	for _, f := range o.failures {
 		if len(q.Parts) > 0 {
-			f.ExitCode = cli.ExitPartial
+			f.Kind = offset.KindPartial
 		}
 		o.app.Streams.Fail(f)
 	}
@@ -284,7 +284,7 @@ func (o *resolveOptions) commitsOf(ctx context.Context, s *cli.Session, group st
 			return c, fmt.Errorf("group %q: %w", group, err)
 		}
 		if d[group].NotFound {
-			return c, cli.Faultf(cli.ExitNotFound, nearGroups(ctx, s, group), "group %q does not exist", group)
+			return c, cli.Faultf(offset.KindNotFound, nearGroups(ctx, s, group), "group %q does not exist", group)
 		}
 	}
 	return c, nil

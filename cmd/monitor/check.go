@@ -181,9 +181,9 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
 	if !slices.ContainsFunc(r.Groups, func(g inspect.CheckedGroup) bool { return !g.Missing }) {
 		if len(o.names) == 0 {
-			return cli.Faultf(cli.ExitNotFound, "", "no group matches")
+			return cli.Faultf(offset.KindNotFound, "", "no group matches")
 		}
-		return cli.Faultf(cli.ExitNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
+		return cli.Faultf(offset.KindNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
 	}
 	st, found, blind := o.app.Streams, r.Violations(), r.Blind()
 	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", o.verdict(len(found) > 0, len(blind) > 0)),
@@ -201,9 +201,9 @@ func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
 	o.notes(r)
 	switch {
 	case len(found) > 0:
-		return cli.Faultf(cli.ExitCheck, "", "%s", text.Plural(len(found), "check")+" did not hold")
+		return cli.Faultf(offset.KindCheck, "", "%s", text.Plural(len(found), "check")+" did not hold")
 	case len(blind) > 0 && o.unknown != "pass":
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }

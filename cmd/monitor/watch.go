@@ -15,6 +15,7 @@ import (
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/internal/watch"
+	"github.com/koffset/koffset/offset"
 )
 
 type watchOptions struct {
@@ -123,9 +124,9 @@ func (o *watchOptions) found(f *watch.Frame) error {
 		return nil
 	}
 	if len(o.names) == 0 {
-		return cli.Faultf(cli.ExitNotFound, "", "no group matches")
+		return cli.Faultf(offset.KindNotFound, "", "no group matches")
 	}
-	return cli.Faultf(cli.ExitNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
+	return cli.Faultf(offset.KindNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
 }
 
 // live says whether the view can be shown.
@@ -150,10 +151,10 @@ func (o *watchOptions) runLive(ctx context.Context, s *cli.Session, first *watch
 		return look(ctx)
 	})
 	if errors.Is(err, watch.ErrInterrupted) {
-		return cli.Quietly(cli.ExitInterrupted)
+		return cli.Quietly(offset.KindInterrupted)
 	}
 	if ctx.Err() != nil {
-		return cli.Quietly(cli.ExitInterrupted) // report knows which signal it was
+		return cli.Quietly(offset.KindInterrupted) // report knows which signal it was
 	}
 	return err
 }
@@ -179,11 +180,11 @@ func (o *watchOptions) runLines(ctx context.Context, s *cli.Session, f *watch.Fr
 			break
 		}
 		if err = cli.Wait(ctx, o.every-o.app.Now().Sub(began)-f.Took); err != nil {
-			err = cli.Quietly(cli.ExitInterrupted)
+			err = cli.Quietly(offset.KindInterrupted)
 			break
 		}
 		if f = look(ctx); ctx.Err() != nil {
-			err = cli.Quietly(cli.ExitInterrupted)
+			err = cli.Quietly(offset.KindInterrupted)
 			break
 		}
 	}
@@ -193,7 +194,7 @@ func (o *watchOptions) runLines(ctx context.Context, s *cli.Session, f *watch.Fr
 		}
 	}
 	if err == nil && incomplete {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -133,7 +134,7 @@ func (o *undoOptions) list(stateDir string) error {
 		o.app.Streams.Note("the journal in %s is empty: nothing was changed with it yet", stateDir)
 	}
 	if len(bad) > 0 {
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
 }
@@ -167,21 +168,21 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 	for _, err := range bad {
 		o.app.Streams.Warn("%v", err)
 	}
-	return nil, cli.Faultf(cli.ExitNotFound, "koffset undo lists what there is", "the journal in %s has no operation %q, and there is no such file", stateDir, arg)
+	return nil, cli.Faultf(offset.KindNotFound, "koffset undo lists what there is", "the journal in %s has no operation %q, and there is no such file", stateDir, arg)
 }
 
 // last finds the newest operation that can be meant: it changed something, is no undo, and was not undone.
 func (o *undoOptions) last(stateDir string, entries []*checkpointfile.Entry, bad []error) (*checkpointfile.Entry, error) {
 	if len(bad) > 0 {
 		// A file that cannot be read may be the newest.
-		return nil, cli.Faultf(cli.ExitRefused, "name the operation by its id", "which operation is the last is not known: %w", errors.Join(bad...))
+		return nil, cli.Faultf(offset.KindRefused, "name the operation by its id", "which operation is the last is not known: %w", errors.Join(bad...))
 	}
 	for _, e := range entries {
 		if e.Undoes == "" && e.UndoneBy == "" && e.Changed() && o.concerns(e) {
 			return e, nil
 		}
 	}
-	return nil, cli.Faultf(cli.ExitNotFound, "koffset undo lists what there is", "the journal in %s has no operation that could be undone", stateDir)
+	return nil, cli.Faultf(offset.KindNotFound, "koffset undo lists what there is", "the journal in %s has no operation that could be undone", stateDir)
 }
 
 // concerns says that an operation is about one of the groups that were asked for.
@@ -209,7 +210,7 @@ func few(names []string) string {
 
 func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile.Entry) error {
 	if !o.concerns(e) {
-		return cli.Faultf(cli.ExitNotFound, "", "%s changed nothing of group %s", e.ID, strings.Join(o.group, ", "))
+		return cli.Faultf(offset.KindNotFound, "", "%s changed nothing of group %s", e.ID, strings.Join(o.group, ", "))
 	}
 	if len(o.group) > 0 {
 		e = e.Only(o.group)

@@ -314,7 +314,7 @@ func (o *consumeOptions) readRanges(out *settings.Scope) (cluster string, err er
 // quietlySaying ends a command that has nothing to do, which is no failure.
 func quietlySaying(a *cli.App, format string, args ...any) error {
 	a.Streams.Note(format, args...)
-	return cli.Quietly(cli.ExitDone)
+	return cli.Quietly(offset.KindNone)
 }
 
 // encoder is how records are written.

@@ -3,6 +3,7 @@ package read
 // Running consume: guard rails, the plan on stderr, the journal, metrics, progress, the summary.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,21 +48,18 @@ func consumeFault(err error) error {
 	case err == nil || errors.As(err, &f):
 		return err
 	case errors.As(err, &ce):
-		code, hint := ce.ExitCode(), ce.Hint
+		kind, hint := ce.ErrorKind(), ce.Hint
 		if ce.Kind == consume.Failed && ce.Err != nil {
 			// A missing right or a broker that is gone says more than "failed".
-			if inner, h := cli.Classify(ce.Err); inner == cli.ExitDenied || inner == cli.ExitUnreachable {
-				code = inner
-				if hint == "" {
-					hint = h
-				}
+			if inner, h := cli.Classify(ce.Err); inner == offset.KindDenied || inner == offset.KindUnreachable {
+				kind, hint = inner, cmp.Or(hint, h)
 			}
 		}
-		return &cli.Fault{Code: code, Err: err, Hint: hint}
+		return &cli.Fault{Kind: kind, Err: err, Hint: hint}
 	case errors.As(err, &se):
-		return &cli.Fault{Code: cli.ExitUsage, Err: err, Hint: se.Hint}
+		return &cli.Fault{Kind: offset.KindUsage, Err: err, Hint: se.Hint}
 	case errors.As(err, &de):
-		return &cli.Fault{Code: de.ExitCode(), Err: err, Hint: de.Hint}
+		return &cli.Fault{Kind: de.ErrorKind(), Err: err, Hint: de.Hint}
 	}
 	return err
 }
@@ -73,7 +71,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 	}
 	defer ses.Close()
 	if cluster != "" && ses.Cluster.ID != "" && cluster != ses.Cluster.ID {
-		return cli.Faultf(cli.ExitRefused, "", "range file %s is of cluster %s, this is cluster %s", o.rangeFile, cluster, ses.Cluster.ID)
+		return cli.Faultf(offset.KindRefused, "", "range file %s is of cluster %s, this is cluster %s", o.rangeFile, cluster, ses.Cluster.ID)
 	}
 	cfg := run.Config
 	cfg.Client, cfg.Now = ses.Client, o.app.Now
@@ -129,10 +127,10 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 		return consumeFault(err)
 	}
 	if sum.Ended == consume.Incomplete {
-		return cli.Quietly(cli.ExitPartial) // the notice said what is missing
+		return cli.Quietly(offset.KindPartial) // the notice said what is missing
 	}
 	if sum.Ended != consume.Finished {
-		return cli.Quietly(cli.ExitInterrupted) // the signal decides which
+		return cli.Quietly(offset.KindInterrupted) // the signal decides which
 	}
 	return nil
 }
@@ -202,20 +200,20 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 	id := ses.Cluster.ID
 	switch {
 	case g.Expected != "" && g.Expected != id:
-		return cli.Faultf(cli.ExitRefused, "the profile leads to another cluster than it was made for; nothing was read",
+		return cli.Faultf(offset.KindRefused, "the profile leads to another cluster than it was made for; nothing was read",
 			"this is cluster %s, %s says %s", id, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
-		return cli.Faultf(cli.ExitRefused, "read without commits: leave checkpoints and --auto-commit out, or add --commit-on-checkpoint=false", "cluster %s is read_only (%s), and this run would commit", id, g.ReadOnlyBy)
+		return cli.Faultf(offset.KindRefused, "read without commits: leave checkpoints and --auto-commit out, or add --commit-on-checkpoint=false", "cluster %s is read_only (%s), and this run would commit", id, g.ReadOnlyBy)
 	case o.confirm != "" && o.confirm != id:
-		return cli.Faultf(cli.ExitRefused, "nothing was read", "--confirm is %s, this is cluster %s", o.confirm, id)
+		return cli.Faultf(offset.KindRefused, "nothing was read", "--confirm is %s, this is cluster %s", o.confirm, id)
 	case g.ConfirmClusterID && o.confirm == "":
-		return cli.Faultf(cli.ExitRefused, "add --confirm "+id, "commits to cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
+		return cli.Faultf(offset.KindRefused, "add --confirm "+id, "commits to cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
 	}
 	if p, ok := g.Protects(cfg.Group); ok {
-		return cli.Faultf(cli.ExitRefused, "use another group, or read without commits", "group %s is protected by %q (%s)", cfg.Group, p.Pattern, p.By)
+		return cli.Faultf(offset.KindRefused, "use another group, or read without commits", "group %s is protected by %q (%s)", cfg.Group, p.Pattern, p.By)
 	}
 	if ses.Settings.StateDir == "" {
-		return cli.Faultf(cli.ExitRefused, "name a folder with --state-dir", "there is no place for the undo journal, and this run would commit")
+		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir", "there is no place for the undo journal, and this run would commit")
 	}
 	if g.MaxSkip != nil && (cfg.Policies.MaxSkip == nil || *g.MaxSkip < *cfg.Policies.MaxSkip) {
 		cfg.Policies.MaxSkip = g.MaxSkip
@@ -230,7 +228,7 @@ func (o *consumeOptions) guardPlan(ses *cli.Session, p *consume.Plan) error {
 		return nil
 	}
 	if again := p.Totals().ReadAgain; again > *g.MaxRewind {
-		return cli.Faultf(cli.ExitRefused, "choose a later start, or read without commits",
+		return cli.Faultf(offset.KindRefused, "choose a later start, or read without commits",
 			"up to %s records would be read again and committed, max_rewind is %s (%s)", text.Count(again), text.Count(*g.MaxRewind), g.MaxRewindBy)
 	}
 	return nil
@@ -261,7 +259,7 @@ func (o *consumeOptions) journal(ses *cli.Session, group string, before []consum
 	op.PlanDigest = plan.Digest
 	j, err := checkpointfile.CreateJournal(ses.Settings.StateDir, checkpointfile.Header{Version: o.app.Version, ClusterID: ses.Cluster.ID}, &op, o.app.Now)
 	if err != nil {
-		return &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("the undo journal cannot be written: %w", err), Hint: "choose another folder with --state-dir; nothing was committed"}
+		return &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("the undo journal cannot be written: %w", err), Hint: "choose another folder with --state-dir; nothing was committed"}
 	}
 	rows := make([]int, len(op.Changes))
 	for i := range rows {

@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/sandbox"
+	"github.com/koffset/koffset/offset"
 )
 
 // NewDemo takes run, which runs one command line, since the demo shows what whole command lines print.
@@ -32,7 +33,7 @@ Exit status:
 type demoStep struct {
 	say  string
 	args []string
-	exit int // the status it must end with
+	ends offset.ErrorKind // how it must end
 }
 
 func demo(ctx context.Context, a *cli.App, run func(context.Context, []string, cli.App) int) error {
@@ -75,8 +76,8 @@ func (step demoStep) run(ctx context.Context, a *cli.App, run func(context.Conte
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if code != step.exit {
-		return fmt.Errorf("koffset %s ended with status %d, not %d", strings.Join(step.args, " "), code, step.exit)
+	if want := a.Streams.Status(step.ends); code != want {
+		return fmt.Errorf("koffset %s ended with status %d, not %d", strings.Join(step.args, " "), code, want)
 	}
 	_, _ = fmt.Fprintln(a.Streams.Out)
 	return a.Streams.Flush()
@@ -89,12 +90,12 @@ func demoSteps(now time.Time, first, second string) []demoStep {
 		{say: "One group by partition. Partition 2 has no commit: where its reader starts, the group does not say.", args: []string{"inspect", "reporting"}},
 		{say: "A commit past the end of its log is no lag of 0.", args: []string{"inspect", "payments-audit"}},
 		{say: "Which offset was two hours ago?", args: []string{"resolve", "orders", "--to", "@-2h"}},
-		{say: "A time after the last record has no answer, and says so.", args: []string{"resolve", "orders:0", "--to", "@-1s", "--if-none", "fail"}, exit: cli.ExitRefused},
+		{say: "A time after the last record has no answer, and says so.", args: []string{"resolve", "orders:0", "--to", "@-1s", "--if-none", "fail"}, ends: offset.KindRefused},
 		{say: "Rewind a group: first the plan, which changes nothing.", args: []string{"reset", "shipping", "--topic", "orders", "--to", "@-4h"}},
 		{say: "Then the same with --execute: the old values are on disk first, the new ones are read back.", args: []string{"reset", "shipping", "--topic", "orders", "--to", "@-4h", "--execute"}},
 		{say: "What was done?", args: []string{"undo"}},
 		{say: "And back: offsets, epochs and metadata as they were.", args: []string{"undo", day, "--execute"}},
-		{say: "A running group is not rewound under its feet.", args: []string{"reset", "analytics", "--all-topics", "--to-earliest", "--execute"}, exit: cli.ExitRefused},
+		{say: "A running group is not rewound under its feet.", args: []string{"reset", "analytics", "--all-topics", "--to-earliest", "--execute"}, ends: offset.KindRefused},
 		{say: "Consume from an exact place to an exact place: what partition 0 got in the last minutes, and not one record more.", args: []string{"consume", "orders:0", "--from", "@-5m", "--until", "latest"}},
 		{say: "Move a group to another cluster, where the same records have other offsets. First write down where it stands,", args: []string{"migrate", "export", "shipping", "--out", "shipping.jsonl"}},
 		{say: "then find the same records there,", args: []string{"-b", second, "migrate", "import", "shipping.jsonl", "--execute"}},

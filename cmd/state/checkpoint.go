@@ -8,6 +8,7 @@ import (
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
 )
 
 // NewCheckpoint is the command checkpoint.
@@ -58,7 +59,7 @@ func listCheckpoints(a *cli.App, dir string, f render.Format) error {
 		return cli.SnapshotFault(err)
 	}
 	if len(list) == 0 {
-		return cli.Faultf(cli.ExitNotFound, "a job's directory has folders chk-N, or savepoint-…", "%s holds no checkpoints", dir)
+		return cli.Faultf(offset.KindNotFound, "a job's directory has folders chk-N, or savepoint-…", "%s holds no checkpoints", dir)
 	}
 	w := render.NewWriter(a.Streams, f, render.Meta{Kind: "checkpoints", GeneratedAt: a.Now()})
 	w.Begin(render.Sheet{Name: "checkpoints", Row: "checkpoint", Columns: []render.Column{

@@ -119,12 +119,12 @@ func (o *checkpointExportOptions) numbers(rows []exported) (out []exported, err 
 		shown += fmt.Sprintf(" and %d more", n)
 	}
 	if o.marker == "fail" {
-		return nil, cli.Faultf(cli.ExitRefused, "add --marker skip to leave them out, or use --as json or --as java, which can say it",
+		return nil, cli.Faultf(offset.KindRefused, "add --marker skip to leave them out, or use --as json or --as java, which can say it",
 			"%s takes offsets alone, and the job had not read from %s yet", o.as, shown)
 	}
 	o.app.Streams.Warn("left out, since the job had not read from them yet: %s", shown)
 	if len(out) == 0 {
-		return nil, cli.Faultf(cli.ExitNotFound, "", "nothing is left to export")
+		return nil, cli.Faultf(offset.KindNotFound, "", "nothing is left to export")
 	}
 	return out, nil
 }

@@ -144,7 +144,7 @@ func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
 // open opens the snapshot and refuses what cannot be rewritten, before any broker is asked.
 func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
 	if _, err := os.Lstat(o.app.Path(o.to)); err == nil {
-		return nil, cli.Faultf(cli.ExitRefused, "choose another --out; a copy is never written over anything", "%s exists", o.to)
+		return nil, cli.Faultf(offset.KindRefused, "choose another --out; a copy is never written over anything", "%s exists", o.to)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.Usagef("", "--out: %w", err)
 	}
@@ -159,7 +159,7 @@ func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
 		return nil, cli.Usagef("koffset consume --from checkpoint:"+ref+" starts a new job from it", "%s is a checkpoint of koffset's: only Flink's are rewritten", ref)
 	}
 	if snap.InFlight() && !o.snap.InFlight {
-		return nil, cli.Faultf(cli.ExitRefused, "take a savepoint, or an aligned checkpoint; or add --allow-in-flight",
+		return nil, cli.Faultf(offset.KindRefused, "take a savepoint, or an aligned checkpoint; or add --allow-in-flight",
 			"%s holds in-flight records: they are processed after a restore wherever its sources start, so a source that is moved back reads them twice", snap.Path)
 	}
 	return snap, nil
@@ -200,7 +200,7 @@ func (o *rewriteOptions) run(ctx context.Context, s *cli.Session, snap *checkpoi
 	if err != nil {
 		var ce *flink.ChangeError
 		if errors.As(err, &ce) {
-			return cli.Faultf(cli.ExitRefused, "nothing was written", "%w", err)
+			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
 		}
 		return fmt.Errorf("plan the copy: %w", err)
 	}

@@ -158,11 +158,11 @@ func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Part
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return nil, cli.Faultf(cli.ExitRefused, "a partition that a snapshot does not hold starts at the log start, or as the job's start mode says; koffset checkpoint show lists what it holds",
+		return nil, cli.Faultf(offset.KindRefused, "a partition that a snapshot does not hold starts at the log start, or as the job's start mode says; koffset checkpoint show lists what it holds",
 			"the snapshot does not hold %s", missing[0]+more(len(missing)-1))
 	}
 	if len(rows) == 0 {
-		return nil, cli.Faultf(cli.ExitNotFound, "koffset checkpoint show lists what the snapshot holds", "nothing in scope")
+		return nil, cli.Faultf(offset.KindNotFound, "koffset checkpoint show lists what the snapshot holds", "nothing in scope")
 	}
 	return rows, nil
 }

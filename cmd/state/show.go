@@ -153,7 +153,7 @@ func (o *checkpointShowOptions) compare(ctx context.Context, s *cli.Session, row
 			return 0, cli.Cause(ctx, fmt.Errorf("group %q: %w", o.against, err))
 		}
 		if c.Len() == 0 {
-			return 0, cli.Faultf(cli.ExitNotFound, "koffset inspect lists all groups", "group %q has no commits", o.against)
+			return 0, cli.Faultf(offset.KindNotFound, "koffset inspect lists all groups", "group %q has no commits", o.against)
 		}
 		q.Commits = &c
 	}
@@ -209,7 +209,7 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	}
 	if o.snap.UID == "" && o.snap.ID == "" && snap.Flink != nil {
 		for i := range snap.Flink.OperatorErrors {
-			o.app.Streams.Fail(render.Failure{Err: &snap.Flink.OperatorErrors[i], ExitCode: cli.ExitPartial})
+			o.app.Streams.Fail(render.Failure{Err: &snap.Flink.OperatorErrors[i], Kind: offset.KindPartial})
 		}
 	}
 	o.app.SnapshotWarnings(snap, sources)
@@ -222,9 +222,9 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	o.notes(rows)
 	switch {
 	case broken > 0 && o.snap.UID == "" && o.snap.ID == "", failed > 0:
-		return cli.Quietly(cli.ExitPartial)
+		return cli.Quietly(offset.KindPartial)
 	case o.failOn != "" && sick > 0:
-		return cli.Faultf(cli.ExitCheck, "", "%d of %d rows are unhealthy", sick, len(rows))
+		return cli.Faultf(offset.KindCheck, "", "%d of %d rows are unhealthy", sick, len(rows))
 	}
 	return nil
 }

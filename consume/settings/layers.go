@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 )
 
 // Source is where a value came from.
@@ -87,8 +88,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit status that the error means: 2.
-func (e *Error) ExitCode() int { return 2 }
+// ErrorKind is always usage.
+func (e *Error) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func errorf(where, hint, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)

@@ -224,7 +224,7 @@ func TestConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := build(t, c.in)
 			var e *settings.Error
-			if !errors.As(err, &e) || e.ExitCode() != 2 || !strings.Contains(err.Error(), c.says) {
+			if !errors.As(err, &e) || e.ErrorKind() != offset.KindUsage || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/wholefile"
+	"github.com/koffset/koffset/offset"
 )
 
 // FilesOptions of a folder.
@@ -97,8 +98,8 @@ type DirError struct {
 
 func (e *DirError) Error() string { return e.Problem }
 
-// ExitCode is the exit status that the error means: 3, refused; nothing was changed.
-func (e *DirError) ExitCode() int { return 3 }
+// ErrorKind is always refused: nothing was changed.
+func (e *DirError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
 
 func dirErrorf(hint, format string, args ...any) error {
 	return &DirError{Problem: fmt.Sprintf(format, args...), Hint: hint}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // load is Load with -X settings; every test that connects goes through it, so
@@ -93,7 +95,7 @@ func connectError(t *testing.T, s *Settings, want Kind, limit time.Duration) *Er
 	if e.Hint == "" {
 		t.Errorf("no next step for %v", e)
 	}
-	t.Logf("%s, exit %d, %s: %v | %s", e.Kind, e.ExitCode(), took.Round(time.Millisecond), e, e.Hint)
+	t.Logf("%s, kind %d, %s: %v | %s", e.Kind, e.ErrorKind(), took.Round(time.Millisecond), e, e.Hint)
 	return e
 }
 
@@ -124,8 +126,8 @@ func TestSilentBroker(t *testing.T) {
 	for _, x := range [][]string{nil, {"tls.enabled=true"}, {"sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=p"}} {
 		s := load(t, append([]string{"brokers=" + addr, "timeout=1s"}, x...)...)
 		e := connectError(t, s, Timeout, 1300*time.Millisecond)
-		if e.ExitCode() != 6 || e.Addr != addr {
-			t.Errorf("exit %d, address %q", e.ExitCode(), e.Addr)
+		if e.ErrorKind() != offset.KindUnreachable || e.Addr != addr {
+			t.Errorf("kind %d, address %q", e.ErrorKind(), e.Addr)
 		}
 	}
 }
@@ -151,8 +153,8 @@ func TestRefused(t *testing.T) {
 	l.Close()
 	e := connectError(t, load(t, "brokers="+addr), Unreachable, 2*time.Second)
 	has(t, e, addr, "connection refused")
-	if e.ExitCode() != 6 {
-		t.Errorf("exit %d", e.ExitCode())
+	if e.ErrorKind() != offset.KindUnreachable {
+		t.Errorf("kind %d", e.ErrorKind())
 	}
 	e = connectError(t, load(t, "brokers="+addr+",no.such.host.invalid:9092"), Unreachable, 12*time.Second)
 	has(t, e, addr, "none of the 2 brokers", "no.such.host.invalid")
@@ -270,8 +272,8 @@ func TestCertificates(t *testing.T) {
 		for _, x := range []string{"tls.enabled=true", "tls.ca=" + otherFile} {
 			e := connectError(t, load(t, "brokers="+addr, x), CertificateUnknown, 2*time.Second)
 			has(t, e, addr, "CN=broker", "CN=Test CA", "tls.ca")
-			if e.ExitCode() != 7 {
-				t.Errorf("exit %d", e.ExitCode())
+			if e.ErrorKind() != offset.KindDenied {
+				t.Errorf("kind %d", e.ErrorKind())
 			}
 		}
 	})
@@ -343,8 +345,8 @@ func TestSASL(t *testing.T) {
 		}
 		cl.Close()
 		e := connectError(t, load(t, append(base, "sasl.password=wr0ng")...), Authentication, 8*time.Second)
-		if e.ExitCode() != 7 || strings.Contains(e.Error()+e.Hint, "wr0ng") {
-			t.Errorf("exit %d: %v", e.ExitCode(), e)
+		if e.ErrorKind() != offset.KindDenied || strings.Contains(e.Error()+e.Hint, "wr0ng") {
+			t.Errorf("kind %d: %v", e.ErrorKind(), e)
 		}
 	}
 	t.Run("mechanism", func(t *testing.T) {

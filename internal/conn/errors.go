@@ -13,12 +13,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Kind is the sort of a connection failure.
 type Kind uint8
 
-// The kinds. Their exit status is in ExitCode.
+// The kinds.
 const (
 	// Unreachable: refused, no route, no such host, or none of the brokers.
 	Unreachable Kind = iota + 1
@@ -85,16 +87,14 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// ExitCode is the exit status for a kind: 7 where one side could not prove who
-// it is or is not allowed, 6 for everything that keeps the two from talking.
-func (k Kind) ExitCode() int {
+// denies says that one side could not prove who it is, or is not allowed; every other kind keeps the two from talking.
+func (k Kind) denies() bool {
 	switch k {
 	case CertificateUnknown, CertificateName, CertificateInvalid, ClientCertificate,
 		Authentication, MechanismUnsupported, SASLRequired, SASLUnexpected, Authorization:
-		return 7
-	default:
-		return 6
+		return true
 	}
+	return false
 }
 
 // Error is a failed connection.
@@ -120,8 +120,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit status of the kind.
-func (e *Error) ExitCode() int { return e.Kind.ExitCode() }
+// ErrorKind is denied where one side could not prove who it is or is not allowed, and unreachable otherwise.
+func (e *Error) ErrorKind() offset.ErrorKind {
+	if e.Kind.denies() {
+		return offset.KindDenied
+	}
+	return offset.KindUnreachable
+}
 
 // Classify says which kind of connection failure an error is, for errors that
 // come later in a run too. It returns nil for nil, for errors that have nothing

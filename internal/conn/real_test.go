@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/offset"
 )
 
 func TestMain(m *testing.M) { os.Exit(realKafka.Main(m)) }
@@ -86,27 +87,27 @@ func TestRealFailures(t *testing.T) {
 		name string
 		x    []string
 		want Kind
-		exit int
+		kind offset.ErrorKind
 		says []string
 	}{
-		{"PLAIN, wrong password", login("PLAIN", "admin", "hunter2"), Authentication, 7, []string{"refused the login"}},
-		{"SCRAM-SHA-256, wrong password", login("SCRAM-SHA-256", "admin", "hunter2"), Authentication, 7, []string{"refused the login"}},
-		{"SCRAM-SHA-512, unknown user", login("SCRAM-SHA-512", "nobody", "hunter2"), Authentication, 7, []string{"refused the login"}},
-		{"expired token", append(tls[:3:3], "sasl.mechanism=OAUTHBEARER", "sasl.token="+kafkatest.Token("admin", -time.Hour)), Authentication, 7, nil},
-		{"mechanism", append(tls[:3:3], "sasl.mechanism=AWS_MSK_IAM", "sasl.aws.access_key=a", "sasl.aws.secret_key=hunter2"), MechanismUnsupported, 7, []string{"SCRAM-SHA-512"}},
-		{"no login", tls, SASLRequired, 7, []string{"SCRAM-SHA-512", "PLAIN", "OAUTHBEARER"}},
-		{"login on a port without", []string{"brokers=" + plainAddr, "timeout=10s", "sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=hunter2"}, SASLUnexpected, 7, []string{"nor any other login", "-X sasl.mechanism"}},
-		{"plain text to TLS", []string{"brokers=" + sec.SASLAddr, "timeout=10s"}, TLSExpected, 6, []string{"tls.enabled"}},
-		{"plain text with login to TLS", []string{"brokers=" + sec.SASLAddr, "timeout=10s", "sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=hunter2"}, TLSExpected, 6, nil},
-		{"TLS to plain text", []string{"brokers=" + plainAddr, "timeout=10s", "tls.enabled=true"}, PlaintextExpected, 6, nil},
-		{"unknown authority", []string{"brokers=" + sec.SASLAddr, "timeout=10s", "tls.ca=" + other}, CertificateUnknown, 7, []string{"tls.ca"}},
-		{"no client certificate", []string{"brokers=" + sec.MutualAddr, "timeout=10s", "tls.ca=" + sec.CAFile}, ClientCertificate, 7, []string{"tls.cert"}},
-		{"wrong name", append(tls[:3:3], "tls.server_name=kafka.example.com"), CertificateName, 7, []string{"kafka.example.com"}},
+		{"PLAIN, wrong password", login("PLAIN", "admin", "hunter2"), Authentication, offset.KindDenied, []string{"refused the login"}},
+		{"SCRAM-SHA-256, wrong password", login("SCRAM-SHA-256", "admin", "hunter2"), Authentication, offset.KindDenied, []string{"refused the login"}},
+		{"SCRAM-SHA-512, unknown user", login("SCRAM-SHA-512", "nobody", "hunter2"), Authentication, offset.KindDenied, []string{"refused the login"}},
+		{"expired token", append(tls[:3:3], "sasl.mechanism=OAUTHBEARER", "sasl.token="+kafkatest.Token("admin", -time.Hour)), Authentication, offset.KindDenied, nil},
+		{"mechanism", append(tls[:3:3], "sasl.mechanism=AWS_MSK_IAM", "sasl.aws.access_key=a", "sasl.aws.secret_key=hunter2"), MechanismUnsupported, offset.KindDenied, []string{"SCRAM-SHA-512"}},
+		{"no login", tls, SASLRequired, offset.KindDenied, []string{"SCRAM-SHA-512", "PLAIN", "OAUTHBEARER"}},
+		{"login on a port without", []string{"brokers=" + plainAddr, "timeout=10s", "sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=hunter2"}, SASLUnexpected, offset.KindDenied, []string{"nor any other login", "-X sasl.mechanism"}},
+		{"plain text to TLS", []string{"brokers=" + sec.SASLAddr, "timeout=10s"}, TLSExpected, offset.KindUnreachable, []string{"tls.enabled"}},
+		{"plain text with login to TLS", []string{"brokers=" + sec.SASLAddr, "timeout=10s", "sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=hunter2"}, TLSExpected, offset.KindUnreachable, nil},
+		{"TLS to plain text", []string{"brokers=" + plainAddr, "timeout=10s", "tls.enabled=true"}, PlaintextExpected, offset.KindUnreachable, nil},
+		{"unknown authority", []string{"brokers=" + sec.SASLAddr, "timeout=10s", "tls.ca=" + other}, CertificateUnknown, offset.KindDenied, []string{"tls.ca"}},
+		{"no client certificate", []string{"brokers=" + sec.MutualAddr, "timeout=10s", "tls.ca=" + sec.CAFile}, ClientCertificate, offset.KindDenied, []string{"tls.cert"}},
+		{"wrong name", append(tls[:3:3], "tls.server_name=kafka.example.com"), CertificateName, offset.KindDenied, []string{"kafka.example.com"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := connectError(t, load(t, c.x...), c.want, 10*time.Second)
-			if e.ExitCode() != c.exit {
-				t.Errorf("exit %d, want %d", e.ExitCode(), c.exit)
+			if e.ErrorKind() != c.kind {
+				t.Errorf("kind %d, want %d", e.ErrorKind(), c.kind)
 			}
 			has(t, e, c.says...)
 			if strings.Contains(e.Error()+e.Hint, "hunter2") {

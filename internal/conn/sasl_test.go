@@ -26,6 +26,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // loginBroker is a broker that speaks ApiVersions, SaslHandshake,
@@ -421,7 +423,7 @@ func TestKerberosAsksItsKDC(t *testing.T) {
 	s := load(t, "brokers="+b.addr, "timeout=10s", "sasl.mechanism=GSSAPI", "sasl.user=alice", "sasl.password=hunter2", "sasl.kerberos.config="+conf)
 	_, err := Connect(t.Context(), s)
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Kind != Authentication || e.ExitCode() != 7 || strings.Contains(e.Error(), "hunter2") {
+	if !ok || e.Kind != Authentication || e.ErrorKind() != offset.KindDenied || strings.Contains(e.Error(), "hunter2") {
 		t.Fatalf("error %T %v", err, err)
 	}
 	select {
@@ -493,28 +495,28 @@ func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want Kind // 0 is none
-		exit int
+		kind offset.ErrorKind
 	}{
 		{nil, 0, 0},
 		{errors.New("something else"), 0, 0},
 		{context.Canceled, 0, 0},
 		{kerr.UnknownTopicOrPartition, 0, 0},
-		{fmt.Errorf("list: %w", context.DeadlineExceeded), Timeout, 6},
-		{opErr("dial", &net.DNSError{Name: "h", IsNotFound: true}), Unreachable, 6},
-		{opErr("read", os.ErrDeadlineExceeded), Timeout, 6},
-		{fmt.Errorf("x: %w", kerr.SaslAuthenticationFailed), Authentication, 7},
-		{kerr.GroupAuthorizationFailed, Authorization, 7},
-		{kerr.UnsupportedSaslMechanism, MechanismUnsupported, 7},
-		{kerr.IllegalSaslState, SASLUnexpected, 7},
-		{io.EOF, Unreachable, 6},
-		{fmt.Errorf("y: %w", &Error{Kind: TLSExpected, Err: errors.New("z")}), TLSExpected, 6},
-		{&dialError{addr: "a:1", err: opErr("dial", errors.New("no route"))}, Unreachable, 6},
+		{fmt.Errorf("list: %w", context.DeadlineExceeded), Timeout, offset.KindUnreachable},
+		{opErr("dial", &net.DNSError{Name: "h", IsNotFound: true}), Unreachable, offset.KindUnreachable},
+		{opErr("read", os.ErrDeadlineExceeded), Timeout, offset.KindUnreachable},
+		{fmt.Errorf("x: %w", kerr.SaslAuthenticationFailed), Authentication, offset.KindDenied},
+		{kerr.GroupAuthorizationFailed, Authorization, offset.KindDenied},
+		{kerr.UnsupportedSaslMechanism, MechanismUnsupported, offset.KindDenied},
+		{kerr.IllegalSaslState, SASLUnexpected, offset.KindDenied},
+		{io.EOF, Unreachable, offset.KindUnreachable},
+		{fmt.Errorf("y: %w", &Error{Kind: TLSExpected, Err: errors.New("z")}), TLSExpected, offset.KindUnreachable},
+		{&dialError{addr: "a:1", err: opErr("dial", errors.New("no route"))}, Unreachable, offset.KindUnreachable},
 	} {
 		e := Classify(c.err)
 		switch {
 		case c.want == 0 && e != nil:
 			t.Errorf("%v: %s", c.err, e.Kind)
-		case c.want != 0 && (e == nil || e.Kind != c.want || e.ExitCode() != c.exit):
+		case c.want != 0 && (e == nil || e.Kind != c.want || e.ErrorKind() != c.kind):
 			t.Errorf("%v: %+v, want %s", c.err, e, c.want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // workspace is a folder with a configuration file.
@@ -342,8 +344,8 @@ func TestUsageErrors(t *testing.T) {
 			if strings.Contains(e.Error()+e.Hint, "hunter2") {
 				t.Errorf("a secret is in %q | %q", e, e.Hint)
 			}
-			if e.ExitCode() != 2 {
-				t.Errorf("exit %d", e.ExitCode())
+			if e.ErrorKind() != offset.KindUsage {
+				t.Errorf("kind %d", e.ErrorKind())
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package conn
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // SourceKind says which layer a value came from. Stronger layers have smaller
@@ -112,6 +114,9 @@ type ConfigError struct {
 }
 
 // Error is the message without the hint.
+// ErrorKind is always usage.
+func (e *ConfigError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
+
 func (e *ConfigError) Error() string {
 	t := e.Text
 	if e.Where != "" {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Format is one of the output forms of -o.
@@ -50,6 +52,9 @@ type FormatError struct {
 	Given   string
 	Allowed []Format
 }
+
+// ErrorKind is always usage.
+func (e *FormatError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func (e *FormatError) Error() string {
 	names := make([]string, len(e.Allowed))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Note prints "koffset: " and the message on stderr, as one line: what does not
@@ -26,9 +28,9 @@ func (s *Streams) Hint(format string, args ...any) {
 
 // Failure is how a command ended when it did not end well.
 type Failure struct {
-	Err      error
-	Hint     string // the next step; may be empty
-	ExitCode int
+	Err  error
+	Hint string // the next step; may be empty
+	Kind offset.ErrorKind
 }
 
 // ErrorsAsJSON makes Fail print a JSON object, for a caller that asked for JSON.
@@ -56,7 +58,7 @@ func (s *Streams) Fail(f Failure) {
 	s.mu.Unlock()
 	if asJSON {
 		fields := []Field{F("kind", String("error")), F("error", String(strings.Join(texts, "; "))),
-			F("hint", Text(f.Hint)), F("exit_code", Int(int64(f.ExitCode)))}
+			F("hint", Text(f.Hint)), F("exit_code", Int(int64(s.status(f.Kind))))}
 		if len(texts) > 1 {
 			fields = append(fields, F("errors", Strings(texts)))
 		}
@@ -70,6 +72,17 @@ func (s *Streams) Fail(f Failure) {
 	if f.Hint != "" {
 		s.say("hint: ", Dim, f.Hint)
 	}
+}
+
+// status is the exit status of a kind: by the caller's table, or 1 for what is no success.
+func (s *Streams) status(k offset.ErrorKind) int {
+	switch {
+	case s.Status != nil:
+		return s.Status(k)
+	case k == offset.KindNone:
+		return 0
+	}
+	return 1
 }
 
 // isJoin tells errors.Join, whose text is its parts and nothing more, from

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Streams are the standard streams and what is known about them. System makes
@@ -33,6 +35,9 @@ type Streams struct {
 
 	// Env looks up an environment variable; nil means an empty environment.
 	Env func(string) string
+
+	// Status is the exit status of a kind of error, for errors as JSON; nil knows 0 and 1.
+	Status func(offset.ErrorKind) int
 
 	mu       sync.Mutex // guards writes to Out and Err and all below
 	colour   ColourMode

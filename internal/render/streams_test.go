@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/koffset/koffset/offset"
 )
 
 func env(kv ...string) func(string) string {
@@ -105,8 +107,8 @@ func TestNotes(t *testing.T) {
 	s := &Streams{Out: io.Discard, Err: &errs}
 	s.Note("read %d of %s", 1, "x\x1b[2J\nkoffset: error: forged")
 	s.Warn("group %q", "a")
-	s.Fail(Failure{Err: errors.Join(errors.New("first"), fmt.Errorf("second %w", io.EOF)), Hint: `try --match 'a\d'`, ExitCode: 1})
-	s.Fail(Failure{Err: fmt.Errorf("both %w and %w", io.EOF, io.ErrNoProgress), ExitCode: 1})
+	s.Fail(Failure{Err: errors.Join(errors.New("first"), fmt.Errorf("second %w", io.EOF)), Hint: `try --match 'a\d'`, Kind: offset.KindFailed})
+	s.Fail(Failure{Err: fmt.Errorf("both %w and %w", io.EOF, io.ErrNoProgress), Kind: offset.KindFailed})
 	want := `koffset: read 1 of x\x1b[2J\nkoffset: error: forged
 koffset: warning: group "a"
 koffset: error: first
@@ -125,9 +127,12 @@ koffset: error: both EOF and multiple Read calls return no data or error
 	}
 	errs.Reset()
 	s.ErrorsAsJSON(true)
-	s.Fail(Failure{Err: errors.New("a\x1bb"), ExitCode: 5})
-	s.Fail(Failure{Err: errors.New("c"), Hint: "h", ExitCode: 2})
-	s.Fail(Failure{Err: errors.Join(errors.New("first"), fmt.Errorf("second: %w", errors.Join(io.EOF, io.ErrNoProgress))), ExitCode: 3})
+	s.Status = func(k offset.ErrorKind) int {
+		return map[offset.ErrorKind]int{offset.KindNotFound: 5, offset.KindUsage: 2, offset.KindRefused: 3}[k]
+	}
+	s.Fail(Failure{Err: errors.New("a\x1bb"), Kind: offset.KindNotFound})
+	s.Fail(Failure{Err: errors.New("c"), Hint: "h", Kind: offset.KindUsage})
+	s.Fail(Failure{Err: errors.Join(errors.New("first"), fmt.Errorf("second: %w", errors.Join(io.EOF, io.ErrNoProgress))), Kind: offset.KindRefused})
 	if errs.String() != `{"kind":"error","error":"a\u001bb","hint":null,"exit_code":5}`+"\n"+`{"kind":"error","error":"c","hint":"h","exit_code":2}`+"\n"+
 		`{"kind":"error","error":"first; second: EOF; multiple Read calls return no data or error","hint":null,"exit_code":3,"errors":["first","second: EOF; multiple Read calls return no data or error"]}`+"\n" {
 		t.Errorf("JSON: %s", errs.String())

@@ -74,6 +74,9 @@ type ClusterError struct {
 	Group, Stored, Wanted string
 }
 
+// ErrorKind is always refused.
+func (e *ClusterError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
+
 func (e *ClusterError) Error() string {
 	return fmt.Sprintf("group %s: its stored positions are of cluster %s, not of %s", e.Group, e.Stored, e.Wanted)
 }
@@ -91,6 +94,9 @@ type MissingError struct {
 	What string // such as table koffset_offsets
 	Err  error
 }
+
+// ErrorKind is always not found.
+func (e *MissingError) ErrorKind() offset.ErrorKind { return offset.KindNotFound }
 
 func (e *MissingError) Error() string {
 	return e.What + " does not exist (create=true in the store's URL makes it)"
