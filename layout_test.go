@@ -14,10 +14,13 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/offset"
 )
 
 const module = "github.com/koffset/koffset"
@@ -299,6 +302,48 @@ func TestHouseRules(t *testing.T) {
 		if !slices.Contains(interfaces(), name) {
 			t.Errorf("interface %s: what is called through it can be called directly", name)
 		}
+	}
+}
+
+// library are the packages that other programs import: they have no command line.
+func library() []string {
+	return []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/records", "internal/commits", "internal/sandbox"}
+}
+
+// Words of the command line are cmd's: a package that is imported names settings, and each in double braces is one that
+// offset.Settings has.
+func TestLibraryNamesNoFlag(t *testing.T) {
+	t.Parallel()
+	flag := regexp.MustCompile(`(^|[^-\w])--[a-z]`)
+	setting := regexp.MustCompile(`\{\{([a-z]+(?:-[a-z]+)*)(?: [^{}]*)?\}\}`)
+	named := 0
+	for _, s := range sources(t) {
+		if !anyMatches(library(), s.dir) || s.forTests() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				t.Fatalf("%s: %v", s.at(lit), err)
+			}
+			if flag.MatchString(text) {
+				t.Errorf("%s names a flag: %s", s.at(lit), lit.Value)
+			}
+			for _, m := range setting.FindAllStringSubmatch(text, -1) {
+				named++
+				if !slices.Contains(offset.Settings(), offset.Setting(m[1])) {
+					t.Errorf("%s: %q is no setting of offset.Settings", s.at(lit), m[1])
+				}
+			}
+			return true
+		})
+	}
+	if named < 20 {
+		t.Errorf("only %d settings are named in hints", named)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,6 +73,50 @@ func statuses() map[offset.ErrorKind]int {
 	}
 }
 
+// spellings are what the settings that packages name in their hints are called on the command line. A flag may be pasted as it
+// stands; the last two are commands.
+func spellings() map[offset.Setting]string {
+	return map[offset.Setting]string{
+		offset.SetAllowDrift:       "--allow-drift",
+		offset.SetAllowRewind:      "--allow-rewind",
+		offset.SetAllowUnproven:    "--allow-unproven",
+		offset.SetCommandConfig:    "--command-config",
+		offset.SetEnd:              "--until",
+		offset.SetExact:            "--exact",
+		offset.SetGroup:            "--group",
+		offset.SetIfExpired:        "--if-expired",
+		offset.SetIfNoCommit:       "--if-no-commit",
+		offset.SetIfNone:           "--if-none",
+		offset.SetJobName:          "--job-name",
+		offset.SetJoin:             "--join",
+		offset.SetMapGroup:         "--map-group",
+		offset.SetMarker:           "--marker",
+		offset.SetMaxSkip:          "--max-skip",
+		offset.SetOnForeignCommit:  "--on-foreign-commit",
+		offset.SetOutOfRange:       "--out-of-range",
+		offset.SetRate:             "--rate",
+		offset.SetRestore:          "--restore",
+		offset.SetRestoreWith:      "--restore-with",
+		offset.SetSkipUnresolved:   "--skip-unresolved",
+		offset.SetSpecificOffsets:  "--startup-specific-offsets",
+		offset.SetStart:            "--from",
+		offset.SetStartupTimestamp: "--startup-timestamp-millis",
+		offset.SetStrategy:         "--strategy",
+		offset.SetTimeZone:         "--tz",
+		offset.SetTolerable:        "--tolerable-failed-checkpoints",
+		offset.SetWaitEmpty:        "--wait-empty",
+		offset.SetWindow:           "--window",
+		offset.SetMoveGroup:        "koffset reset GROUP --to POSITION",
+		offset.SetRepair:           "koffset repair",
+	}
+}
+
+func spellHint(hint string) string {
+	return offset.SpellHint(hint, func(s offset.Setting, value string) string {
+		return strings.TrimSpace(spellings()[s] + " " + value)
+	})
+}
+
 // statusTerminated is what SIGTERM makes of an interruption.
 const statusTerminated = 143
 
@@ -88,6 +133,7 @@ func Run(ctx context.Context, args []string, app cli.App) int {
 		}
 		return statuses()[k]
 	}
+	a.Streams.Spell = spellHint
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -82,5 +85,30 @@ func TestStatusOfErrors(t *testing.T) {
 				t.Errorf("%T %v exits with %d, want %d", c.err, c.err, got, c.want)
 			}
 		}
+	}
+}
+
+// Every setting that a package may name in a hint is spelled by a flag that some command has, or by a command.
+func TestSpellingOfEverySetting(t *testing.T) {
+	flags, commands := map[string]bool{}, map[string]bool{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		commands[c.CommandPath()] = true
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags["--"+f.Name] = true })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { flags["--"+f.Name] = true })
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(Root(cli.App{}))
+	for _, s := range offset.Settings() {
+		spelled := spellings()[s]
+		command := strings.Join(strings.Fields(spelled + " ? ?")[:2], " ")
+		if !flags[spelled] && !commands[command] {
+			t.Errorf("setting %s is spelled %q, which is no flag and no command", s, spelled)
+		}
+	}
+	if got := spellHint("add {{if-expired earliest}}, or {{move-group}}"); got != "add --if-expired earliest, or koffset reset GROUP --to POSITION" {
+		t.Errorf("a hint is spelled %q", got)
 	}
 }

@@ -59,7 +59,7 @@ func (c *Config) checkStart() error {
 	switch c.Policies.Reset {
 	case "", ResetEarliest, ResetLatest, ResetNone:
 	default:
-		return usagef("use earliest, latest or none; for a duration use --from @-1h", "auto.offset.reset %q is not one of its values", c.Policies.Reset)
+		return usagef("use earliest, latest or none; for a duration use {{start @-1h}}", "auto.offset.reset %q is not one of its values", c.Policies.Reset)
 	}
 	return nil
 }
@@ -69,14 +69,14 @@ func (c *Config) checkGroup() error {
 		return nil
 	}
 	need := func(what string) error {
-		return usagef("give it a group.id (--group)", "%s needs a group.id, and none is given", what)
+		return usagef("give it a group.id: {{group NAME}}", "%s needs a group.id, and none is given", what)
 	}
 	switch {
 	case c.Join != nil:
 		return need("joining a group")
 	case len(c.End.Ranges) == 0 && c.startNeedsGroup():
 		if !c.Start.IsChosen() {
-			return usagef("give a group.id (--group), or choose where to start: --from earliest, latest, @TIME or an offset",
+			return usagef("give a group.id with {{group NAME}}, or choose where to start with {{start earliest}}, latest, @TIME or an offset",
 				"nobody chose where to start, which is group-offsets, and that needs a group.id")
 		}
 		return need("the start " + c.Start.String())
@@ -133,7 +133,7 @@ func (c *Config) checkCheckpoints() error {
 		return usagef("give an interval, such as 1m", "a checkpoint folder is given, and checkpoints are off")
 	}
 	if err := checkpointfile.CheckJobName(k.Job); err != nil {
-		return usagef("name the job: --job-name", "%w", err)
+		return usagef("name the job: {{job-name NAME}}", "%w", err)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (c *Config) checkJoin() error {
 	case len(c.End.Ranges) > 0 || c.End.Until != nil:
 		return exclude("an end")
 	case c.Start.Mode() != ModeGroupOffsets:
-		return usagef("move the group first: koffset reset GROUP --to POSITION", "joining the group starts at the group's commits, not at %s", c.Start)
+		return usagef("move the group first: {{move-group}}", "joining the group starts at the group's commits, not at %s", c.Start)
 	}
 	for _, t := range c.Topics {
 		if len(t.Partitions) > 0 {

@@ -268,10 +268,10 @@ func (c *commits) judge(now inspect.Commits, positions []Position, out *committe
 		}
 		if c.warned[p.Partition] != have.Offset+1 {
 			c.warned[p.Partition] = have.Offset + 1
-			hint := "give each of them a group.id of its own; --on-foreign-commit fail stops here"
+			hint := "give each of them a group.id of its own; {{on-foreign-commit fail}} stops here"
 			if verdict == commitBackward && !c.r.cfg.Policies.AllowRewind {
 				text += ": left as it is, since a commit would go backwards"
-				hint = "give each of them a group.id of its own; --allow-rewind commits all the same"
+				hint = "give each of them a group.id of its own; {{allow-rewind}} commits all the same"
 			}
 			out.notices = append(out.notices, warnf(hint, "%s", text))
 		}

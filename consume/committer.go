@@ -24,7 +24,7 @@ func (c *Config) committer() (who Committer, why string) {
 	case c.Group == "":
 		return CommitsNever, "there is no group.id"
 	case c.Join != nil:
-		return CommitsByInterval, "--join: every " + c.Commit.Interval.String() + " and when partitions are handed over"
+		return CommitsByInterval, "as a member: every " + c.Commit.Interval.String() + " and when partitions are handed over"
 	case c.Checkpoints.Interval > 0 && !c.Commit.NotOnCheckpoint:
 		return CommitsOnCheckpoint, "checkpoints are on, every " + c.Checkpoints.Interval.String()
 	case c.Checkpoints.Interval > 0:
@@ -49,7 +49,7 @@ func (c *Config) commitNotices(p *Plan, f planFacts) []Notice {
 		out = append(out, infof("offsets are committed to group %s: %s", p.Group, p.CommitterWhy))
 	}
 	if n := len(f.members); n > 0 && p.Committer != CommitsNever {
-		out = append(out, warnf("use a group.id of its own, or --join to share the topic with them",
+		out = append(out, warnf("use a group.id of its own, or {{join}} to share the topic with them",
 			"group %s has %d members (%s …): while they are there the broker refuses commits of this run", p.Group, n, f.members[0].Where()))
 	}
 	if c.Checkpoints.Interval > 0 && c.Checkpoints.Dir == "" {

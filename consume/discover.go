@@ -97,7 +97,7 @@ func topicChanged(name, id string, now inspect.Topic) error {
 	case errors.Is(now.Err, kerr.UnknownTopicOrPartition):
 		return errorf(Failed, "", "topic %s was deleted during the run", name)
 	case now.Err == nil && id != "" && now.TopicID() != "" && id != now.TopicID():
-		return errorf(Failed, "its offsets mean something else now: choose a start with --from",
+		return errorf(Failed, "its offsets mean something else now: choose a start with {{start POSITION}}",
 			"topic %s was deleted and created again during the run: it had id %s, now it has %s; nothing was committed to the new one", name, id, now.TopicID())
 	}
 	return nil

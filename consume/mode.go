@@ -117,7 +117,7 @@ func ParseStart(mode, millis, offsets, topic string) (s Start, unused []string, 
 		p.Kind = offset.Current
 	case ModeTimestamp:
 		if millis == "" {
-			return Start{}, nil, usagef("give it: --startup-timestamp-millis, scan.startup.timestamp-millis, or --from @TIME", "start mode timestamp needs its instant, in milliseconds since 1970")
+			return Start{}, nil, usagef("give it: {{startup-timestamp-millis}}, scan.startup.timestamp-millis, or {{start @TIME}}", "start mode timestamp needs its instant, in milliseconds since 1970")
 		}
 		p.Kind = offset.AtTime
 		if p.At, err = parseMillis(millis); err != nil {
@@ -125,7 +125,7 @@ func ParseStart(mode, millis, offsets, topic string) (s Start, unused []string, 
 		}
 	case ModeSpecific:
 		if offsets == "" {
-			return Start{}, nil, usagef("give them: --startup-specific-offsets 'partition:0,offset:42;partition:1,offset:300'", "start mode specific-offsets needs its offsets")
+			return Start{}, nil, usagef("give them: {{startup-specific-offsets 'partition:0,offset:42;partition:1,offset:300'}}", "start mode specific-offsets needs its offsets")
 		}
 		p.Kind = offset.ByPartition
 		if p.Map, err = ParseSpecificOffsets(offsets, topic); err != nil {

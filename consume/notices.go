@@ -24,20 +24,20 @@ func (c *Config) startNotices(p *Plan, f planFacts) []Notice {
 		out = append(out, c.chosenNotices(p, f)...)
 	}
 	if c.Policies.Reset != "" && c.Start.Mode() != ModeGroupOffsets {
-		out = append(out, warnf("--if-expired and --if-no-commit decide here", "auto.offset.reset=%s has no effect: the start is %s", c.Policies.Reset, c.Start))
+		out = append(out, warnf("{{if-expired}} and {{if-no-commit}} decide here", "auto.offset.reset=%s has no effect: the start is %s", c.Policies.Reset, c.Start))
 	}
 	if c.Group != "" && generatedID.MatchString(c.Group) {
 		out = append(out, warnf("give the run a group.id of its own that stays the same", "group.id %s looks generated: the next start would not find its commits", c.Group))
 	}
 	t := p.Totals()
 	if t.PassedOver > 0 {
-		out = append(out, warnf("--from current starts at the commits; --max-skip N refuses", "group %s: %s unread offsets are passed over", p.Group, text.Count(t.PassedOver)))
+		out = append(out, warnf("{{start current}} starts at the commits; {{max-skip N}} refuses", "group %s: %s unread offsets are passed over", p.Group, text.Count(t.PassedOver)))
 	}
 	if t.ReadAgain > 0 {
 		out = append(out, warnf("", "group %s: %s offsets that it has committed are read again", p.Group, text.Count(t.ReadAgain)))
 	}
 	if c.Start.Mode() == ModeEarliest && p.Restored == nil && t.Backlog > bigBacklog && !c.Rate.limited() && !c.End.bounded() && c.End.MaxRecords == 0 {
-		out = append(out, warnf("add --rate 1000/s to go easy on the cluster, or --until latest to stop at the present end",
+		out = append(out, warnf("add {{rate 1000/s}} to go easy on the cluster, or {{end latest}} to stop at the present end",
 			"%s offsets will be read as fast as the cluster gives them", text.Count(t.Backlog)))
 	}
 	return out

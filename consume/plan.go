@@ -334,13 +334,13 @@ func explainRefusal(c *Config, err error) error {
 	}
 	switch r.Reason {
 	case offset.ReasonNoCommit:
-		r.Hint = "set auto.offset.reset to earliest or latest, or --if-no-commit earliest, latest or skip"
+		r.Hint = "set auto.offset.reset to earliest or latest, or {{if-no-commit earliest}}, latest or skip"
 	case offset.ReasonExpired:
 		lost := r.Bounds.Start - *r.Asked
 		r.Detail += fmt.Sprintf(": %d offsets are lost", lost)
-		r.Hint = "add --if-expired earliest to go on at the log start, or set auto.offset.reset"
+		r.Hint = "add {{if-expired earliest}} to go on at the log start, or set auto.offset.reset"
 	case offset.ReasonOutOfRange:
-		r.Hint = "was the topic deleted and created again? --if-expired earliest starts at the log start"
+		r.Hint = "was the topic deleted and created again? {{if-expired earliest}} starts at the log start"
 	}
 	return err
 }
@@ -452,7 +452,7 @@ func (c *Config) resolveEnd(f partFacts, row *PlanRow) error {
 func (p *Plan) guard(c *Config) error {
 	t := p.Totals()
 	if c.Policies.MaxSkip != nil && t.PassedOver > *c.Policies.MaxSkip {
-		return errorf(Refused, "start at the group's commits, or raise --max-skip",
+		return errorf(Refused, "start at the group's commits, or raise {{max-skip}}",
 			"group %s: starting at %s passes over %d unread offsets, at most %d are allowed", p.Group, p.startText(), t.PassedOver, *c.Policies.MaxSkip)
 	}
 	if p.Committer == CommitsNever || c.Policies.AllowRewind || t.ReadAgain == 0 || c.Join != nil {
@@ -464,7 +464,7 @@ func (p *Plan) guard(c *Config) error {
 			worst = r
 		}
 	}
-	return errorf(Refused, "read without commits, use another group, or add --allow-rewind",
+	return errorf(Refused, "read without commits, use another group, or add {{allow-rewind}}",
 		"group %s: commits would go backwards by %d offsets (%s from %d to %d): the group's own readers would read them again",
 		p.Group, t.ReadAgain, worst.Partition, worst.Committed.Offset, worst.Start)
 }

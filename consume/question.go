@@ -134,7 +134,7 @@ func (r *restored) reconcile(c *Config) error {
 		r.notices = append(r.notices, warnf("", "this run was asked something else, and the checkpoint's question counts: %s", text))
 		return r.askOld(c, then)
 	}
-	return errorf(Refused, "ask for the same again, or choose whose question counts: --restore-with old, or --restore-with new (which reads from the checkpoint's positions)",
+	return errorf(Refused, "ask for the same again, or choose whose question counts: {{restore-with old}}, or {{restore-with new}} (which reads from the checkpoint's positions)",
 		"checkpoint %s: its run was asked something else: %s", r.from.Path, text)
 }
 

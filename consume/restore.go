@@ -94,7 +94,7 @@ func chooseCheckpoint(k Checkpoints, refs []checkpointfile.CheckpointRef, f *fou
 	switch k.Restore {
 	case "":
 		if n := len(refs); n > 0 {
-			return "", usagef("add --restore latest to go on from it, or --restore none to start anew",
+			return "", usagef("add {{restore latest}} to go on from it, or {{restore none}} to start anew",
 				"job %s has checkpoints (the newest is %s), and nothing says whether to go on from them", k.Job, refs[n-1].Path)
 		}
 		return "", nil
@@ -131,7 +131,7 @@ func sameFolder(folder, path string) bool {
 // fits refuses a checkpoint of another cluster, of a topic that was created again, or of another sink.
 func (r *restored) fits(c *Config, clusterID string, topicIDs map[string]string) error {
 	refuse := func(format string, args ...any) error {
-		return errorf(Refused, "use --restore none and choose a start, or the checkpoint of this run", "checkpoint %s: %s", r.from.Path, fmt.Sprintf(format, args...))
+		return errorf(Refused, "use {{restore none}} and choose a start, or the checkpoint of this run", "checkpoint %s: %s", r.from.Path, fmt.Sprintf(format, args...))
 	}
 	if r.cluster != "" && clusterID != "" && r.cluster != clusterID {
 		return refuse("it is of cluster %s, this is cluster %s", r.cluster, clusterID)
@@ -155,7 +155,7 @@ func (r *restored) fits(c *Config, clusterID string, topicIDs map[string]string)
 		r.notices = append(r.notices, warnf("", "the checkpoint was made in mode %s, this run goes on in %s", r.chk.Mode, mode))
 	}
 	if limit := c.End.JobRecords; limit > 0 && r.chk.Records >= limit {
-		return errorf(Refused, "raise the limit of the job, or start anew with --restore none", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, text.Count(r.chk.Records), text.Count(limit))
+		return errorf(Refused, "raise the limit of the job, or start anew with {{restore none}}", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, text.Count(r.chk.Records), text.Count(limit))
 	}
 	return nil
 }
@@ -227,6 +227,6 @@ func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target,
 		return offset.Target{Offset: end, Reason: offset.ReasonExpired, Asked: &n,
 			Detail: fmt.Sprintf("the restored offset %d has expired: %d offsets are lost, log end taken", n, end-n)}, nil
 	}
-	return refuse(offset.ReasonExpired, "add --if-expired earliest to go on at the log start",
+	return refuse(offset.ReasonExpired, "add {{if-expired earliest}} to go on at the log start",
 		"the restored offset %d is below log start %d: %d offsets are lost", n, b.Start, lost)
 }

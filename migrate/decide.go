@@ -462,10 +462,10 @@ func (x translator) whyNoRecord() string {
 
 func (x translator) hint() string {
 	if s := x.e.Stretch; s != nil && !s.AtEnd && x.e.Window > 0 && s.Scanned >= x.e.Window {
-		return fmt.Sprintf("raise --window (now %d)", x.e.Window)
+		return fmt.Sprintf("raise {{window}} (now %d)", x.e.Window)
 	}
 	if c, b := x.r.Committed, x.r.Bounds; c != nil && b != nil && c.Offset > b.End {
-		return "koffset repair at the source puts the commit back into its log, and then a new export; or --skip-unresolved"
+		return "{{repair}} at the source puts the commit back into its log, and then a new export; or {{skip-unresolved}}"
 	}
-	return "wait for the mirror, add another --strategy, or --skip-unresolved"
+	return "wait for the mirror, add another {{strategy}}, or {{skip-unresolved}}"
 }

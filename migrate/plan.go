@@ -94,7 +94,7 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 					rows[n].Action, rows[n].To, rows[n].Detail = checkpointfile.ActionLeave, nil, text
 					continue
 				}
-				refuseRow(&rows[n], text, "choose another name with --map-group")
+				refuseRow(&rows[n], text, "choose another name with {{map-group OLD=NEW}}")
 			}
 		}
 		p.Plan.Changes = append(p.Plan.Changes, rows...)
@@ -165,7 +165,7 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 	case i.pastEnd():
 		c.Detail = fmt.Sprintf("the target's commit %d is past its log end %d; %s", cur.Offset, i.Evidence.Bounds.End, c.Detail)
 	case i.ahead() && !o.AllowRewind:
-		return leave("the target is at %d, %d ahead of %d: not moved back (--allow-rewind moves it)", cur.Offset, cur.Offset-i.Offset, i.Offset)
+		return leave("the target is at %d, %d ahead of %d: not moved back unless a rewind is allowed", cur.Offset, cur.Offset-i.Offset, i.Offset)
 	case cur != nil && cur.Offset == i.Offset && cur.Metadata == to.Metadata:
 		c.Action, c.To, c.Detail = checkpointfile.ActionNone, c.From, ""
 		return c

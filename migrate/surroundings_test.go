@@ -154,7 +154,7 @@ func TestWindow(t *testing.T) {
 		if i.Label() != want || want == "exact" && i.Offset != 2505 {
 			t.Errorf("window %d: %s %d, %v; want %s", window, i.Label(), i.Offset, i.Reasons, want)
 		}
-		if want == "unresolved" && (!strings.Contains(fmt.Sprint(i.Reasons), "not among the 100 records") || !strings.Contains(i.Hint, "--window")) {
+		if want == "unresolved" && (!strings.Contains(fmt.Sprint(i.Reasons), "not among the 100 records") || !strings.Contains(i.Hint, "{{window}}")) {
 			t.Errorf("window %d: it says %v, %q", window, i.Reasons, i.Hint)
 		}
 	}

@@ -34,11 +34,11 @@ func DefaultStrategies() []Strategy { return []Strategy{Same, ByRecord} }
 // Proves says that the strategy never skips an unread record.
 func (s Strategy) Proves() bool { return s != ByTimestamp && s != ByDistance }
 
-// ParseStrategies reads a list such as same,record,mm2. The error is a *offset.SyntaxError.
-func ParseStrategies(list []string) ([]Strategy, error) {
+// ParseStrategies reads a list such as same,record,mm2. The error is a *offset.SyntaxError; what is the list's name in it.
+func ParseStrategies(what string, list []string) ([]Strategy, error) {
 	var out []Strategy
 	for _, word := range list {
-		s, err := offset.ParsePolicy("--strategy", strings.TrimSpace(word), Strategies()...)
+		s, err := offset.ParsePolicy(what, strings.TrimSpace(word), Strategies()...)
 		if err != nil {
 			return nil, err
 		}
@@ -150,6 +150,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	}
 	x := translator{r: r, e: e, p: r.Committed.Offset, rules: rules}
 	var reasons []string
+	hint := x.hint()
 	for _, s := range rules.Strategies {
 		t, why := x.try(s)
 		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameCluster) {
@@ -162,14 +163,15 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		case t.Outcome == Again && rules.MaxAgain != nil && t.Again > *rules.MaxAgain:
 			why = fmt.Sprintf("offset %d would read up to %d records again, %d are allowed", t.Offset, t.Again, *rules.MaxAgain)
 		case t.Outcome == Unproven && !rules.AllowUnproven:
-			why = fmt.Sprintf("offset %d is not proven: it may skip records (--allow-unproven takes it): %s", t.Offset, t.Proof)
+			why = fmt.Sprintf("offset %d is not proven: it may skip records, which is not allowed: %s", t.Offset, t.Proof)
+			hint = "{{allow-unproven}} takes it, or {{skip-unresolved}}"
 		default:
 			t.Strategy, t.Reasons = s, reasons
 			return t
 		}
 		reasons = append(reasons, string(s)+": "+why)
 	}
-	return Translation{Outcome: Unresolved, Reasons: reasons, Hint: x.hint()}
+	return Translation{Outcome: Unresolved, Reasons: reasons, Hint: hint}
 }
 
 type translator struct {

@@ -112,7 +112,7 @@ func TestTranslate(t *testing.T) {
 			label: "unresolved", mention: "dealt anew on the target: a record of t:0 lies on its partition 3"},
 		"not there yet":      {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read()}, label: "unresolved", mention: "not on the target yet (log end 9)"},
 		"stamped on arrival": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Stretch: &migrate.Stretch{Stamped: true}}, label: "unresolved", mention: "LogAppendTime"},
-		"window too small":   {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, Stretch: part(read(others(0, 10)))}, label: "unresolved", mention: "raise --window"},
+		"window too small":   {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, Stretch: part(read(others(0, 10)))}, label: "unresolved", mention: "raise {{window}}"},
 		"the copy ends before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 5), Stretch: read(at(4, 2))},
 			label: "unresolved", mention: "it ends with a copy of source offset 17"},
 		"fewer copied before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(4, 2), others(5, 4))},
@@ -139,7 +139,7 @@ func TestTranslate(t *testing.T) {
 			by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "they contradict it"},
 		"table":               {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Table: []migrate.Sync{{Source: 14, Target: 3}}}, by: []migrate.Strategy{migrate.ByTable}, label: "exact", offset: 4, mention: "the table: 14 is 3"},
 		"too many again":      {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Table: []migrate.Sync{{Source: 0, Target: 3}}}, by: []migrate.Strategy{migrate.ByTable}, max: &five, label: "unresolved", mention: "would read up to 14 records again, 5 are allowed"},
-		"time is not proven":  {r: row(9, 20), around: &migrate.Surroundings{At: []migrate.Fingerprint{fp(9, 1)}, EarliestUnread: t0}, e: migrate.Evidence{Bounds: log(0, 30), NextTime: &offset.Record{Offset: 4}}, by: []migrate.Strategy{migrate.ByTimestamp}, label: "unresolved", mention: "--allow-unproven"},
+		"time is not proven":  {r: row(9, 20), around: &migrate.Surroundings{At: []migrate.Fingerprint{fp(9, 1)}, EarliestUnread: t0}, e: migrate.Evidence{Bounds: log(0, 30), NextTime: &offset.Record{Offset: 4}}, by: []migrate.Strategy{migrate.ByTimestamp}, label: "unresolved", mention: "{{allow-unproven}}"},
 		"time, allowed":       {r: row(9, 20), around: &migrate.Surroundings{At: []migrate.Fingerprint{fp(9, 1)}, EarliestUnread: t0}, e: migrate.Evidence{Bounds: log(0, 30), NextTime: &offset.Record{Offset: 4}}, by: []migrate.Strategy{migrate.ByTimestamp}, allow: true, label: "unproven", offset: 4, mention: "2024-03-10T12:00:00Z"},
 		"time at the end":     {r: row(20, 20), around: around(nil, nil), e: migrate.Evidence{Bounds: log(0, 30)}, by: []migrate.Strategy{migrate.ByTimestamp}, allow: true, label: "unproven", offset: 30, mention: "had read everything"},
 		"distance":            {r: row(15, 20), e: migrate.Evidence{Bounds: log(2, 30)}, by: []migrate.Strategy{migrate.ByDistance}, allow: true, label: "unproven", offset: 25, mention: "5 before the end"},
@@ -166,11 +166,11 @@ func TestTranslate(t *testing.T) {
 }
 
 func TestParseStrategies(t *testing.T) {
-	got, err := migrate.ParseStrategies([]string{"record", " mm2", "record"})
+	got, err := migrate.ParseStrategies("strategy", []string{"record", " mm2", "record"})
 	if err != nil || len(got) != 2 || got[1] != migrate.ByMM2 {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := migrate.ParseStrategies([]string{"guess"}); err == nil || !strings.Contains(err.Error(), "guess") {
+	if _, err := migrate.ParseStrategies("strategy", []string{"guess"}); err == nil || !strings.Contains(err.Error(), "guess") {
 		t.Errorf("an unknown one gives %v", err)
 	}
 }

@@ -59,7 +59,7 @@ const timeForms = "write 2026-11-29T10:00:00Z, 2026-11-29, an epoch with its uni
 // milliseconds, since seconds read as milliseconds are a day in January 1970. The error is a *SyntaxError.
 func ParseTime(s string, clock Clock) (Instant, error) {
 	if strings.HasPrefix(s, "-") && len(s) > 1 && s[1] >= '0' && s[1] <= '9' {
-		return Instant{}, syntaxf(s, timeForms+"; for a time before now use --by-duration or @-2h", "%q is not a point in time: it is negative", s)
+		return Instant{}, syntaxf(s, timeForms+"; a time before now is @-2h", "%q is not a point in time: it is negative", s)
 	}
 	if epochForm.MatchString(s) {
 		return parseEpoch(s)

@@ -155,7 +155,7 @@ func (x resolver) outside(n int64, what string) (Target, error) {
 	if x.end < x.b.End {
 		end = "last stable offset"
 	}
-	return Target{}, x.refuse(ReasonOutOfRange, asked, "choose an offset in that range, or add --out-of-range clamp or skip",
+	return Target{}, x.refuse(ReasonOutOfRange, asked, "choose an offset in that range, or add {{out-of-range clamp}} or skip",
 		"%s: %s is outside the log: log start %d, %s %d", x.part, what, x.b.Start, end, x.end)
 }
 
@@ -220,7 +220,7 @@ func (x resolver) stored(n int64, epoch LeaderEpoch, why Reason, what string) (T
 	if x.r.OutOfRange == OutOfRangeClamp || x.r.OutOfRange == OutOfRangeSkip {
 		return x.outside(n, fmt.Sprintf("%s %d", what, n))
 	}
-	return Target{}, x.refuse(ReasonExpired, &n, "add --if-expired earliest to take the log start", "%s: %s (log end %d)", x.part, lost, x.end)
+	return Target{}, x.refuse(ReasonExpired, &n, "add {{if-expired earliest}} to take the log start", "%s: %s (log end %d)", x.part, lost, x.end)
 }
 
 func (x resolver) ifNoCommit(why Reason, detail string) (Target, error) {
@@ -234,7 +234,7 @@ func (x resolver) ifNoCommit(why Reason, detail string) (Target, error) {
 		t.Reason = why
 		return t, nil
 	}
-	return Target{}, x.refuse(why, nil, "add --if-no-commit skip, earliest or latest", "%s: %s", x.part, detail)
+	return Target{}, x.refuse(why, nil, "add {{if-no-commit skip}}, earliest or latest", "%s: %s", x.part, detail)
 }
 
 func (x resolver) atTime(at Instant) (Target, error) {
@@ -250,7 +250,7 @@ func (x resolver) atTime(at Instant) (Target, error) {
 	t.Reason = ReasonRetention
 	t.Detail = fmt.Sprintf("first retained record, of %s; earlier ones may have expired (log start %d)", FormatTime(f.Time), x.b.Start)
 	if x.r.IfExpired == IfExpiredFail {
-		return Target{}, x.refuse(ReasonRetention, nil, "leave out --if-expired fail to start at the first record left",
+		return Target{}, x.refuse(ReasonRetention, nil, "leave out {{if-expired fail}} to start at the first record left",
 			"%s: %s may be older than the log: the %s", x.part, FormatTime(at.Time), t.Detail)
 	}
 	return t, nil
@@ -264,7 +264,7 @@ func (x resolver) noRecord(at Instant) (Target, error) {
 	var t Target
 	switch x.r.IfNone {
 	case IfNoneFail:
-		return Target{}, x.refuse(why, nil, "add --if-none latest, earliest or skip", "%s: %s", x.part, detail)
+		return Target{}, x.refuse(why, nil, "add {{if-none latest}}, earliest or skip", "%s: %s", x.part, detail)
 	case IfNoneSkip:
 		return Target{Leave: true, Reason: why, Detail: detail}, nil
 	case IfNoneEarliest:
@@ -312,7 +312,7 @@ func (x resolver) foreign(p Position) (Target, error) {
 }
 
 func (x resolver) marked(p Position, m Marker) (Target, error) {
-	to, how := x.r.Marked, "as --marker says"
+	to, how := x.r.Marked, "as was asked for"
 	if to == MarkedAsWritten {
 		to, how = Marked(m), "as written"
 	}
@@ -330,7 +330,7 @@ func (x resolver) marked(p Position, m Marker) (Target, error) {
 		}
 		t = c
 	default:
-		return Target{}, x.refuse(ReasonMarker, nil, "add --marker earliest, latest, committed or as-written",
+		return Target{}, x.refuse(ReasonMarker, nil, "add {{marker earliest}}, latest, committed or as-written",
 			"%s: %s says %q: the job has not read it yet, so there is no offset", x.part, p, m)
 	}
 	t.Reason = ReasonMarker

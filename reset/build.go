@@ -107,7 +107,7 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		if r.Patterned[g.Name] {
 			return nil
 		}
-		return fmt.Errorf("%w (--only %s)", ErrNothingInScope, r.Only)
+		return fmt.Errorf("%w (only %s)", ErrNothingInScope, r.Only)
 	}
 	b.Plan.Changes = append(b.Plan.Changes, rows...)
 	b.addGroup(g, false)
@@ -140,7 +140,7 @@ func (b *Built) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, 
 	}
 	if unstable {
 		refuse(&row, offset.ReasonUnreadable, "a transaction that is still open holds a commit for it: what is stored then is not known yet",
-			"wait until the transaction ends, or add --wait-empty 60s")
+			"wait until the transaction ends, or add {{wait-empty 60s}}")
 		return row, true
 	}
 	t, err := offset.Resolve(c.Partition, r.Position, one, r.Rules)

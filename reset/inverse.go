@@ -82,7 +82,7 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) 
 		}
 	case !u.Moved && !same(row.From, was.To):
 		refuse(&row, offset.ReasonMoved, fmt.Sprintf("the group moved since: %s set it to %s, it is %s now", e.ID, show(was.To), show(row.From)),
-			"add --allow-drift to put back what was there all the same")
+			"add {{allow-drift}} to put back what was there all the same")
 	case before == nil && g.Type == inspect.TypeShare:
 		refuse(&row, offset.ReasonUnreadable, "Kafka has no call that takes the start offset of one partition of a share group away again", "")
 	case before == nil:
@@ -102,7 +102,7 @@ func (u Undo) restore(row *Change, before *Commit, now offset.Facts) {
 			asked := to.Offset
 			row.To = nil
 			refuse(row, offset.ReasonOutOfRange, fmt.Sprintf("%d is outside the log now: log start %d, log end %d", to.Offset, b.Start, b.End),
-				"add --exact to put it back all the same")
+				"add {{exact}} to put it back all the same")
 			row.Asked = &asked
 			return
 		}

@@ -128,7 +128,7 @@ func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted 
 		}
 		one := kmsg.NewLeaveGroupRequestMember()
 		one.InstanceID = kmsg.StringPtr(m.InstanceID)
-		one.Reason = kmsg.StringPtr("koffset --evict")
+		one.Reason = kmsg.StringPtr("evicted by koffset")
 		req.Members = append(req.Members, one)
 		byID[m.InstanceID] = m
 	}

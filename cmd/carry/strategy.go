@@ -36,7 +36,7 @@ func (f *strategyFlags) add(c *cobra.Command) {
 
 // query reads the flags into a query without rows.
 func (f *strategyFlags) query(a *cli.App, c *cobra.Command) (q migrate.Query, err error) {
-	if q.Rules.Strategies, err = migrate.ParseStrategies(f.strategies); err != nil {
+	if q.Rules.Strategies, err = migrate.ParseStrategies("--strategy", f.strategies); err != nil {
 		return q, cli.AsUsage(err)
 	}
 	if len(q.Rules.Strategies) == 0 {

@@ -299,7 +299,7 @@ func (x *reader) join(out *Run) {
 	if !joins {
 		for _, k := range []string{GroupProtocol, InstanceID, SessionTimeout} {
 			if x.r.Has(k) {
-				out.note(x.r.Get(k), "add --join to read as a member", "%s has no effect: the engine assigns partitions to itself and joins no group", k)
+				out.note(x.r.Get(k), "add {{join}} to read as a member", "%s has no effect: the engine assigns partitions to itself and joins no group", k)
 			}
 		}
 		return

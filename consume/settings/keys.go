@@ -135,9 +135,9 @@ func keys() []key {
 		{name: RestoreWith, kind: word, why: "whose question counts where the checkpoint's run was asked something else"},
 		{name: JobName, why: "names the job's folder of checkpoints"},
 		{name: Join, kind: flag, builtin: "false", why: "read as a member of the group"},
-		{name: GroupProtocol, kind: word, builtin: "classic", why: "the protocol of --join"},
-		{name: InstanceID, why: "a static member of --join"},
-		{name: SessionTimeout, kind: millis, why: "when a member of --join is given up"},
+		{name: GroupProtocol, kind: word, builtin: "classic", why: "the protocol of a member"},
+		{name: InstanceID, why: "a static member"},
+		{name: SessionTimeout, kind: millis, why: "when a member is given up"},
 		{name: Rate, why: "how fast records are handed on"},
 		{name: Ramp, kind: length, why: "how long the rate takes to grow"},
 		{name: FetchMaxBytes, kind: size, why: "the most of one fetch response"},
@@ -158,7 +158,7 @@ func prefixes() []string { return []string{"flink.connector.kafka."} }
 
 // noEffect are keys of others that are recognised and do nothing here, with the reason.
 func noEffect() map[string]string {
-	connection := "the connection comes from -b, --command-config or a profile"
+	connection := "the connection comes from its own flags, a properties file or a profile"
 	out := map[string]string{
 		"zookeeper.connect":            "Kafka's consumers have not used ZooKeeper since 0.9: offsets are in Kafka",
 		"properties.zookeeper.connect": "Kafka's consumers have not used ZooKeeper since 0.9: offsets are in Kafka",
@@ -169,7 +169,7 @@ func noEffect() map[string]string {
 		"properties.client.id":            "the client id comes from client_id of the profile",
 		"properties.client.id.prefix":     "the client id comes from client_id of the profile",
 		"properties.max.poll.records":     "records are handed on in batches of one partition, whatever their number",
-		"properties.max.poll.interval.ms": "the engine joins no group; with --join records are handed on in small pieces",
+		"properties.max.poll.interval.ms": "the engine joins no group; as a member records are handed on in small pieces",
 		"connector":                       "koffset reads Kafka only", "connector.type": "koffset reads Kafka only", "connector.version": "every version of Kafka is read alike",
 		"value.format": "records are written as they are", "format.type": "records are written as they are", "key.format": "records are written as they are",
 	}
@@ -181,7 +181,7 @@ func refused() map[string]string {
 	return map[string]string{
 		"topic-pattern":                      "name the topics: koffset consume TOPIC…",
 		"connector.topic-pattern":            "name the topics: koffset consume TOPIC…",
-		"scan.startup.timestamp-millis-zone": "write the instant with --from @TIME and --tz",
+		"scan.startup.timestamp-millis-zone": "write the instant with {{start @TIME}} and {{time-zone}}",
 	}
 }
 

@@ -220,7 +220,7 @@ func (s *Set) unknown(name, spelled, value string, src Source) error {
 		return nil
 	}
 	if strings.HasPrefix(name, "properties.") {
-		s.warn(src.String(), "settings of the connection belong into a profile or a --command-config file", "%s is not used", spelled)
+		s.warn(src.String(), "settings of the connection belong in a profile or in a {{command-config FILE}}", "%s is not used", spelled)
 		return nil
 	}
 	s.warn(src.String(), near(name, s.t.names()), "unknown setting %q", spelled)

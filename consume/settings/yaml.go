@@ -23,7 +23,7 @@ func (s *Set) Section(n *yaml.Node, file, choose string) error {
 	s.jobs = map[string]job{}
 	if n == nil {
 		if choose != "" {
-			return errorf("flag --job", "write it under consume: jobs: in the configuration file", "there is no job %q: the configuration file has no consume: section", choose)
+			return errorf("the job", "write it under consume: jobs: in the configuration file", "there is no job %q: the configuration file has no consume: section", choose)
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *Set) Section(n *yaml.Node, file, choose string) error {
 		if hint == "" && len(names) > 0 {
 			hint = "jobs: " + strings.Join(names, ", ")
 		}
-		return errorf("flag --job", hint, "there is no job %q in %s", choose, filepath.Base(file))
+		return errorf("the job", hint, "there is no job %q in %s", choose, filepath.Base(file))
 	}
 	s.chosen = choose
 	for _, v := range j.values {

@@ -118,7 +118,7 @@ func (s *Files) Open(_ context.Context, r *consume.Restored) error {
 	switch {
 	case r == nil:
 		if len(found) > 0 {
-			return dirErrorf("use an empty folder, or go on from the checkpoint with --restore latest",
+			return dirErrorf("use an empty folder, or go on from the checkpoint with {{restore latest}}",
 				"folder %s has parts of an earlier run, such as %s", s.dir, filepath.Base(found[0].path))
 		}
 		return nil

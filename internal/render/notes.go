@@ -23,7 +23,7 @@ func (s *Streams) Warn(format string, args ...any) {
 
 // Hint is Note with "hint: ".
 func (s *Streams) Hint(format string, args ...any) {
-	s.say("hint: ", Dim, fmt.Sprintf(format, args...))
+	s.say("hint: ", Dim, s.spelled(fmt.Sprintf(format, args...)))
 }
 
 // Failure is how a command ended when it did not end well.
@@ -58,7 +58,7 @@ func (s *Streams) Fail(f Failure) {
 	s.mu.Unlock()
 	if asJSON {
 		fields := []Field{F("kind", String("error")), F("error", String(strings.Join(texts, "; "))),
-			F("hint", Text(f.Hint)), F("exit_code", Int(int64(s.status(f.Kind))))}
+			F("hint", Text(s.spelled(f.Hint))), F("exit_code", Int(int64(s.status(f.Kind))))}
 		if len(texts) > 1 {
 			fields = append(fields, F("errors", Strings(texts)))
 		}
@@ -70,8 +70,15 @@ func (s *Streams) Fail(f Failure) {
 		s.say("error: ", Bad, text)
 	}
 	if f.Hint != "" {
-		s.say("hint: ", Dim, f.Hint)
+		s.say("hint: ", Dim, s.spelled(f.Hint))
 	}
+}
+
+func (s *Streams) spelled(hint string) string {
+	if s.Spell == nil {
+		return hint
+	}
+	return s.Spell(hint)
 }
 
 // status is the exit status of a kind: by the caller's table, or 1 for what is no success.

@@ -39,6 +39,9 @@ type Streams struct {
 	// Status is the exit status of a kind of error, for errors as JSON; nil knows 0 and 1.
 	Status func(offset.ErrorKind) int
 
+	// Spell writes out the settings that a hint names; nil leaves them as they are named.
+	Spell func(hint string) string
+
 	mu       sync.Mutex // guards writes to Out and Err and all below
 	colour   ColourMode
 	jsonErrs bool
