@@ -103,6 +103,7 @@ func spellings() map[offset.Setting]string {
 		offset.SetStartupTimestamp: "--startup-timestamp-millis",
 		offset.SetStrategy:         "--strategy",
 		offset.SetTimeZone:         "--tz",
+		offset.SetTimeout:          "--timeout",
 		offset.SetTolerable:        "--tolerable-failed-checkpoints",
 		offset.SetWaitEmpty:        "--wait-empty",
 		offset.SetWindow:           "--window",

@@ -99,7 +99,7 @@ func (r *run) sayShort(s *Summary) {
 	if n := len(s.Short); n > 0 {
 		hint := "start it again later: it reads the whole again"
 		if s.Kept != "" {
-			hint = "start it again later with --restore latest: it goes on there"
+			hint = "start it again later with {{restore latest}}: it goes on there"
 		}
 		const shown = 5
 		why := strings.Join(s.Short[:min(shown, n)], "; ")

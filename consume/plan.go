@@ -372,7 +372,7 @@ func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target
 	default:
 		return t, &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &rg.To, Bounds: f.start.Bounds,
 			Detail: fmt.Sprintf("%s: the range ends at %d, past the log end %d", f.Partition, rg.To, last),
-			Hint:   "was the topic created again, or is this another cluster? --out-of-range clamp reads to the log end"}
+			Hint:   "was the topic created again, or is this another cluster? {{out-of-range clamp}} reads to the log end"}
 	}
 	return t, nil
 }
@@ -410,7 +410,7 @@ func (r *PlanRow) checkEnd(c *Config) error {
 	case offset.OutOfRangeSkip:
 		r.Skip, r.Reason, r.Detail = true, offset.ReasonSkipped, fmt.Sprintf("the end %d lies before the start %d", end, r.Start)
 	default:
-		return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "--out-of-range skip leaves such partitions out",
+		return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "{{out-of-range skip}} leaves such partitions out",
 			Detail: fmt.Sprintf("%s: the end %d lies before the start %d", r.Partition, end, r.Start)}
 	}
 	return nil

@@ -169,6 +169,6 @@ func (r *run) giveUp() error {
 	if left == 0 {
 		return nil
 	}
-	return errorf(Unreachable, "a job with checkpoints goes on with --restore latest; a longer --timeout waits longer",
+	return errorf(Unreachable, "a job with checkpoints goes on with {{restore latest}}; a longer {{timeout}} waits longer",
 		"no broker has answered for %s, and %d partitions are not read to their end: %w", worst.Round(time.Second), left, r.reach.cause)
 }

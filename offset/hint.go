@@ -39,6 +39,7 @@ const (
 	SetStartupTimestamp Setting = "startup-timestamp-millis"
 	SetStrategy         Setting = "strategy"
 	SetTimeZone         Setting = "time-zone"
+	SetTimeout          Setting = "timeout"
 	SetTolerable        Setting = "tolerable-failed-checkpoints"
 	SetWaitEmpty        Setting = "wait-empty"
 	SetWindow           Setting = "window"
@@ -48,7 +49,7 @@ const (
 func Settings() []Setting {
 	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetCommandConfig, SetEnd, SetExact, SetGroup, SetIfExpired, SetIfNoCommit, SetIfNone,
 		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSkip, SetMoveGroup, SetOnForeignCommit, SetOutOfRange, SetRate, SetRepair, SetRestore,
-		SetRestoreWith, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTolerable, SetWaitEmpty, SetWindow}
+		SetRestoreWith, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
 }
 
 // SpellHint writes the settings in a hint out. A setting stands in double braces there, with the value to give it where there is

@@ -101,7 +101,7 @@ func (w Warning) String() string {
 	return w.Where + ": " + w.Text
 }
 
-// ConfigError is a configuration that cannot be used: exit status 2. It never
+// ConfigError is a configuration that cannot be used. It never
 // holds the value of a secret.
 type ConfigError struct {
 	// Where is the place of the fault, such as "config.yaml:7", or empty.
@@ -113,10 +113,10 @@ type ConfigError struct {
 	Err error
 }
 
-// Error is the message without the hint.
 // ErrorKind is always usage.
 func (e *ConfigError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
+// Error is the message without the hint.
 func (e *ConfigError) Error() string {
 	t := e.Text
 	if e.Where != "" {
@@ -130,6 +130,3 @@ func (e *ConfigError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
-
-// ExitCode is the exit status that this error means: 2, configuration.
-func (e *ConfigError) ExitCode() int { return 2 }
