@@ -17,6 +17,13 @@ func TestRoundsOnTwoClusters(t *testing.T) {
 	rounds(t, real.Kafka(t).Client(t), real.Second(t).Client(t), "rounds")
 }
 
+// Look-alikes and partitions that were dealt anew, on two real clusters.
+func TestLookAlikesOnTwoClusters(t *testing.T) {
+	src, dst := real.Kafka(t).Client(t), real.Second(t).Client(t)
+	sentAgain(t, src, dst, func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
+	dealtAnew(t, src, dst)
+}
+
 // A target that keeps commits for a minute: what is committed again in time stays, what nobody looks after is gone, and comes back with
 // the next round though its source stands still.
 func TestCommitsExpire(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
@@ -155,5 +156,34 @@ func rounds(t *testing.T, src, dst *kgo.Client, topic string) {
 	syncRound(t, follow, src, dst, dir, noCrash, group)
 	if got := committedAt(t, dst, group, topic); got != 70 {
 		t.Fatalf("following the source back the target has %d, want 70", got)
+	}
+}
+
+// A commit that is made again before it expires is sent, though the target has it already.
+func TestRefreshIsSent(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	c, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "old", 1)
+		kafkatest.Produce(t, cl, kafkatest.Records("old", 0, 20, 1_700_000_000_000, 1000)...)
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("old", 0, 10))
+	now, sent := time.Now(), 0
+	s := &migrate.Syncer{Clock: func() time.Time { return now }, Retention: time.Hour}
+	dir := t.TempDir()
+	syncRound(t, s, src, dst, dir, noCrash, "g")
+	c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		sent++
+		return nil, nil, false
+	})
+	for _, x := range []struct {
+		pass time.Duration
+		want int
+	}{{20 * time.Minute, 0}, {20 * time.Minute, 1}, {10 * time.Minute, 1}, {25 * time.Minute, 2}} {
+		now = now.Add(x.pass)
+		if syncRound(t, s, src, dst, dir, noCrash, "g"); sent != x.want {
+			t.Fatalf("%d commits were sent, want %d", sent, x.want)
+		}
 	}
 }

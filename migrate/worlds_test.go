@@ -229,8 +229,21 @@ func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
 func TestSentAgainAndCompacted(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	sentAgain(t, src, dst, dc.Compact, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0")
+}
+
+// The same where the target's head is deleted.
+func TestSentAgainAndTrimmed(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	sentAgain(t, src, dst, func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
+}
+
+// sentAgain is the test on any two clusters. lose takes the first copies away from the target's topic, which has that configuration.
+func sentAgain(t *testing.T, src, dst *kgo.Client, lose func(), config ...string) {
+	t.Helper()
 	kafkatest.CreateTopic(t, src, "again", 1)
-	kafkatest.CreateTopic(t, dst, "again", 1, "cleanup.policy", "compact", "segment.bytes", "14", "min.cleanable.dirty.ratio", "0", "segment.ms", "1")
+	kafkatest.CreateTopic(t, dst, "again", 1, config...)
 	var all []*kgo.Record
 	for i := range 900 {
 		n := i
@@ -248,15 +261,16 @@ func TestSentAgainAndCompacted(t *testing.T) {
 	for part := range slices.Chunk(copies, 50) {
 		kafkatest.Produce(t, dst, part...)
 	}
-	dc.Compact()
-	if left := offsetsOf(t, dst, "again", 1)[0]; left[550] || !left[600] || !left[750] {
-		t.Fatalf("the target is not compacted: %d records are left", len(left))
+	lose()
+	left := offsetsOf(t, dst, "again", 1)[0]
+	if left[550] || !left[600] || !left[750] {
+		t.Fatalf("the target has all records: %d", len(left))
 	}
 	for _, at := range []int64{499, 500, 501, 550, 598, 599, 600, 650, 700, 750} {
-		kafkatest.Commit(t, src, "g", kafkatest.At("again", 0, at))
-		i := translate(t, src, dst, "g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
+		kafkatest.Commit(t, src, "again.g", kafkatest.At("again", 0, at))
+		i := translate(t, src, dst, "again.g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
 		want := at
-		if at >= 500 && at < 600 {
+		if at < 600 && !left[at] {
 			want = 600 // the first unread record that is there
 		}
 		if !i.Resolved() || i.Offset > want {
@@ -269,6 +283,11 @@ func TestSentAgainAndCompacted(t *testing.T) {
 func TestDealtAnew(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	dealtAnew(t, src, dst)
+}
+
+func dealtAnew(t *testing.T, src, dst *kgo.Client) {
+	t.Helper()
 	const parts = 6
 	for _, cl := range []*kgo.Client{src, dst} {
 		kafkatest.CreateTopic(t, cl, "anew", parts)
@@ -286,9 +305,9 @@ func TestDealtAnew(t *testing.T) {
 	for p := range int32(parts) {
 		at = append(at, kafkatest.At("anew", p, 40))
 	}
-	kafkatest.Commit(t, src, "g", at...)
+	kafkatest.Commit(t, src, "anew.g", at...)
 	for _, allow := range []bool{false, true} {
-		for _, i := range translate(t, src, dst, "g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies(), AllowUnproven: allow}}).Items {
+		for _, i := range translate(t, src, dst, "anew.g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies(), AllowUnproven: allow}}).Items {
 			if i.Outcome != migrate.Unproven && i.Outcome != migrate.Unresolved || !allow && i.Resolved() {
 				t.Errorf("allowed %t, %s: %s %d (%s)", allow, i.Target, i.Label(), i.Offset, i.Proof)
 			}

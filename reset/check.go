@@ -278,7 +278,7 @@ func (x *groupCheck) row(row, planned *Change) bool {
 		x.add(DriftTopic, &key, nil, "the topic was deleted and made anew since (its id was %s and is %s): offsets of the old one mean nothing in it", row.TopicID, topic.TopicID())
 		return !stays
 	}
-	if done(planned, stored) {
+	if done(planned, stored) && !again(planned) {
 		row.Action, row.From = checkpointfile.ActionNone, stored
 		return false
 	}
@@ -338,6 +338,11 @@ func (x *groupCheck) bounds(row *Change, key *Key, b offset.Bounds) bool {
 	}
 	x.add(DriftBounds, key, nil, "its target %d is outside the log now: log start %d, log end %d", to, b.Start, b.End)
 	return true
+}
+
+// again says that a row was planned to be committed as it is, so that it does not expire: that it is there is no reason not to.
+func again(planned *Change) bool {
+	return planned.Action == checkpointfile.ActionCommit && planned.From != nil && identical(planned.From, planned.To)
 }
 
 // done says that a row stands where the plan wants it.
