@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -50,6 +51,7 @@ func arrows() map[string][]string {
 		"internal/text":       {},
 		"internal/sandbox":    {},
 		"internal/kafkatest":  {},
+		"internal/flinktest":  {},
 		"internal/watch":      {"inspect", "internal/render", "offset"},
 		"internal/serve":      {"inspect", "offset"},
 		"checkpointfile/...":  {"offset", "checkpointfile/...", "internal/wholefile"},
@@ -438,4 +440,56 @@ func root(x ast.Expr) *ast.Ident {
 		return root(x.X)
 	}
 	return nil
+}
+
+// The page that draws the house is true: its table is the arrows that are held above, each package is in it, and every file
+// that it sends a reader to is there.
+func TestArchitecturePageIsTrue(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| package | may import | what it is |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	drawn := map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| [^|]+ \\|$").FindAllStringSubmatch(table, -1) {
+		var to []string
+		for _, n := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[2], -1) {
+			to = append(to, n[1])
+		}
+		drawn[m[1]] = to
+	}
+	held := map[string][]string{}
+	for pkg, to := range arrows() {
+		if !slices.Contains(rooms(), pkg) {
+			held[pkg] = to
+		}
+	}
+	held["a room"] = arrows()[rooms()[0]]
+	for pkg, to := range held {
+		if a, b := slices.Sorted(slices.Values(to)), slices.Sorted(slices.Values(drawn[pkg])); !slices.Equal(a, b) {
+			t.Errorf("docs/architecture.md draws %s -> %q, held is %q", pkg, b, a)
+		}
+	}
+	for pkg := range drawn {
+		if _, ok := held[pkg]; !ok {
+			t.Errorf("docs/architecture.md draws %s, which no arrow is held for", pkg)
+		}
+	}
+	for _, p := range goList(t) {
+		pkg, _ := inside(p.ImportPath)
+		covered := slices.Contains(rooms(), pkg) || p.Name == "main" && pkg != "." || strings.HasPrefix(pkg, "bench/")
+		for line := range drawn {
+			covered = covered || matches(line, pkg)
+		}
+		if !covered {
+			t.Errorf("docs/architecture.md does not draw %s", pkg)
+		}
+	}
+	for _, m := range regexp.MustCompile("`((?:cmd|offset|inspect|reset|migrate|consume|internal|checkpointfile|docs)/[a-z_/.]+)`").FindAllStringSubmatch(string(page), -1) {
+		if _, err := os.Stat(filepath.FromSlash(strings.TrimSuffix(m[1], "/..."))); err != nil {
+			t.Errorf("docs/architecture.md names %s: %v", m[1], err)
+		}
+	}
 }
