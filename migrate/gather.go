@@ -213,10 +213,20 @@ func (t *target) check(h Header, i *Item) error {
 	case topic.Err != nil:
 		return fmt.Errorf("topic %s: %w", i.Target.Topic, topic.Err)
 	case known && source.Partitions > 0 && source.Partitions != len(topic.Partitions):
-		return fmt.Errorf("topic %s has %d partitions at the source and %d on the target (%s): a record's partition is another one there",
-			i.Row.Topic, source.Partitions, len(topic.Partitions), i.Target.Topic)
+		return &PartitionsError{Topic: i.Row.Topic, Source: source.Partitions, TargetTopic: i.Target.Topic, Target: len(topic.Partitions)}
 	}
 	return topic.PartitionErr(i.Target.Partition)
+}
+
+// PartitionsError says that a topic has another number of partitions on the target.
+type PartitionsError struct {
+	Topic, TargetTopic string
+	Source, Target     int
+}
+
+func (e *PartitionsError) Error() string {
+	return fmt.Sprintf("topic %s has %d partitions at the source and %d on the target (%s): a record's partition is another one there",
+		e.Topic, e.Source, e.Target, e.TargetTopic)
 }
 
 func (t *target) readCommits(ctx context.Context, items []*Item) {

@@ -3,6 +3,7 @@ package migrate
 // Which offset a position is on another cluster. Pure: the same row and evidence give the same answer.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,7 +144,12 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		return Translation{Outcome: NoCommit, Proof: "the group has no commit there"}
 	}
 	if e.Err != nil {
-		return Translation{Outcome: Unresolved, Reasons: []string{fmt.Sprintf("the target cannot be read: %v", e.Err)}}
+		why := fmt.Sprintf("the target cannot be read: %v", e.Err)
+		var count *PartitionsError
+		if errors.As(e.Err, &count) {
+			why = count.Error() // it was read, and does not fit
+		}
+		return Translation{Outcome: Unresolved, Reasons: []string{why}}
 	}
 	if e.Bounds == nil {
 		return Translation{Outcome: Unresolved, Reasons: []string{"the target's log start and end are not known"}}
