@@ -13,6 +13,8 @@ type Instant struct {
 	Time time.Time
 	// ZoneAssumed says that the text named no zone, and the clock's zone was used.
 	ZoneAssumed bool
+	// Zone is the zone that was used then; nil where the text named its own, or needs none.
+	Zone *time.Location
 	// Relative says that the text was a distance from the present, such as -2h.
 	Relative bool
 }
@@ -96,15 +98,25 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 	if f := m[7]; f != "" {
 		nanos, _ = strconv.Atoi((f + "000000000")[:9])
 	}
-	t := time.Date(num(1), time.Month(num(2)), num(3), num(4), num(5), num(6), nanos, zone)
+	t := time.Date(num(1), time.Month(num(2)), num(3), num(4), num(5), num(6), nanos, time.UTC)
 	// time.Date carries 31 February over into March; a date that does not exist is a typing error.
 	if y, mo, d := t.Date(); y != num(1) || int(mo) != num(2) || d != num(3) || num(4) > 23 || num(5) > 59 || num(6) > 59 {
 		return Instant{}, syntaxf(s, timeForms, "%q is not a date and time that exists", s)
 	}
+	var err error
+	if m[4] == "" && assumed {
+		t = dayStart(t.Year(), t.Month(), t.Day(), zone) // a date alone is a day, and each day has a beginning
+	} else if t, err = localTime(s, t, zone); err != nil {
+		return Instant{}, err
+	}
 	if t.UnixMilli() < 0 {
 		return Instant{}, syntaxf(s, "", "%q is before 1970: Kafka reads such a number as a command", s)
 	}
-	return Instant{Time: t.UTC().Truncate(time.Millisecond), ZoneAssumed: assumed}, nil
+	i := Instant{Time: t.UTC().Truncate(time.Millisecond), ZoneAssumed: assumed}
+	if assumed {
+		i.Zone = zone
+	}
+	return i, nil
 }
 
 func parseEpoch(s string) (Instant, error) {
@@ -150,8 +162,18 @@ func parseAt(s string, clock Clock) (Instant, error) {
 	if m := roundForm.FindStringSubmatch(s); m != nil {
 		body, unit = m[1], m[2]
 	}
+	zone := clock.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
 	var i Instant
-	switch {
+	switch days, whole := calendarDays(strings.TrimLeft(body, "+-")); {
+	case unit == "d" && whole && (strings.HasPrefix(body, "-") || strings.HasPrefix(body, "+")):
+		if body[0] == '-' {
+			days = -days
+		}
+		l := clock.Now.In(zone)
+		i = Instant{Time: dayStart(l.Year(), l.Month(), l.Day()+days, zone), Relative: true}
 	case body == "now":
 		i = Instant{Time: clock.Now.UTC(), Relative: true}
 	case strings.HasPrefix(body, "-") || strings.HasPrefix(body, "+"):
@@ -174,20 +196,16 @@ func parseAt(s string, clock Clock) (Instant, error) {
 		}
 		i = t
 	}
-	zone := clock.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
 	l := i.Time.In(zone)
 	switch unit {
 	case "":
 	case "m":
-		l = time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), 0, 0, zone)
+		l = l.Add(-time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
 	case "h":
 		// Subtracting, not time.Date: on the night the clocks go back an hour exists twice.
 		l = l.Add(-time.Duration(l.Minute())*time.Minute - time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
 	case "d":
-		l = time.Date(l.Year(), l.Month(), l.Day(), 0, 0, 0, 0, zone)
+		l = dayStart(l.Year(), l.Month(), l.Day(), zone)
 	default:
 		return Instant{}, syntaxf("@"+s, "use /m, /h or /d", "@%s: cannot round to %q", s, unit)
 	}

@@ -157,7 +157,7 @@ func (a *App) EchoInstants(pos offset.Position) {
 			line = "the time is " + p.Text
 		}
 		if p.At.ZoneAssumed {
-			line += " (no zone was given: " + a.Global.tz + " is assumed, --tz changes it)"
+			line += " (no zone was given: " + p.At.Zone.String() + " is assumed, --tz changes it)"
 		}
 		a.Streams.Note("%s", line)
 		if w := p.At.Warning(a.Now()); w != "" {
