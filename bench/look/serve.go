@@ -52,7 +52,10 @@ func sampler(cl *kgo.Client, match func(inspect.Group) bool) *inspect.Sampler {
 
 func refreshRow(ctx context.Context, cl *kgo.Client, runs int) (measure.Row, error) {
 	s := serve.New(serve.Options{
-		Sampler: sampler(cl, func(inspect.Group) bool { return true }), Interval: 15 * time.Second, Timeout: time.Minute,
+		Connect: func(context.Context) (*inspect.Sampler, error) {
+			return sampler(cl, func(inspect.Group) bool { return true }), nil
+		},
+		Interval: 15 * time.Second, Timeout: time.Minute,
 		PerPartition: true, Costs: &serve.Costs{}, Now: time.Now, Warn: func(string, ...any) {},
 	})
 	var ours, base []time.Duration

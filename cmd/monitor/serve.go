@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/serve"
+	"github.com/koffset/koffset/offset"
 )
 
 type serveOptions struct {
@@ -23,6 +28,8 @@ type serveOptions struct {
 	perPartition bool
 	maxSeries    int
 	compat       string
+	memberLabels bool
+	webConfig    string
 }
 
 // NewServe is the command serve.
@@ -32,14 +39,17 @@ func NewServe(a *cli.App) *cobra.Command {
 		Use: "serve [GROUP…]", GroupID: "look",
 		Short: "Prometheus metrics: lag in records and time, offsets, verdicts",
 		Long: `Reads the groups every --interval and serves what it read at /metrics, in Prometheus' text format. A scrape copies what the
-last refresh rendered and never waits for a broker; koffset_snapshot_age_seconds says how old it is. When refreshes fail the last
-numbers are served on for 20 intervals, with koffset_up 0; after that only koffset's own metrics are left. /healthz is 200 while the
-numbers are fresh.
+last refresh rendered and never waits for a broker; koffset_refresh_timestamp_seconds says when that was read. When refreshes fail the
+last numbers are served on for 20 intervals, with koffset_up 0; after that only koffset's own metrics are left. It starts while Kafka
+is away, with koffset_up 0, and tries again every interval. /healthz is 200 while the numbers are fresh.
 
 Without groups, all are served. --group-match and --topic-match choose, --per-partition=false leaves the series of single
-partitions out, and above --max-series they are left out by themselves. --compat kafka_exporter adds the metrics of kafka_exporter
-under their own names and with their own numbers (with --per-partition=false they replace koffset's), so that dashboards and alerts
-written for it go on working. docs/metrics.md lists all names.` + cli.ExitStatus(
+partitions out, and above --max-series they are left out by themselves. --member-labels adds who holds each partition (client id and
+host). --compat kafka_exporter adds the metrics of kafka_exporter under their own names and with their own numbers (with
+--per-partition=false they replace koffset's), so that dashboards and alerts written for it keep working. docs/metrics.md lists all names.
+
+--listen :PORT listens on every interface, as Prometheus' exporters do; --web.config.file is Prometheus' own file for TLS and basic
+authentication.` + cli.ExitStatus(
 			"  1  the address cannot be listened on"),
 		Example: `  koffset -b kafka:9092 serve
   koffset serve --listen 0.0.0.0:9308 --group-match 'prod-.*'
@@ -56,7 +66,9 @@ written for it go on working. docs/metrics.md lists all names.` + cli.ExitStatus
 	o.add(c, "15s")
 	o.addSlow(c)
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:9308", "`HOST:PORT` to listen on; there is no authentication")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:9308", "`HOST:PORT` to listen on; :PORT is every interface")
+	f.StringVar(&o.webConfig, "web.config.file", "", "Prometheus' web configuration `FILE`: TLS and basic authentication")
+	f.BoolVar(&o.memberLabels, "member-labels", false, "also serve who holds each partition: client id and host")
 	f.BoolVar(&o.perPartition, "per-partition", true, "serve the series of single partitions")
 	f.IntVar(&o.maxSeries, "max-series", 500_000, "leave the series of single partitions out when there are more than `N`; 0 is no limit")
 	f.StringVar(&o.compat, "compat", "", "also serve the metrics of another exporter: `kafka_exporter`")
@@ -74,6 +86,9 @@ func (o *serveOptions) parse(c *cobra.Command, args []string) error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return cli.Usagef("write --listen 127.0.0.1:9308", "--listen %q is not HOST:PORT", o.listen)
 	}
+	if err := web.Validate(o.webConfig); err != nil {
+		return cli.Usagef("", "--web.config.file %s: %w", o.webConfig, err)
+	}
 	return o.monitorFlags.parse(c, args)
 }
 
@@ -88,20 +103,42 @@ func (o *serveOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	// A refresh of 102,000 partitions makes 60 MB of garbage. Collected at half of the usual growth, the process stays well
 	// below 300 MB, for a few percent more work every 15 s.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	costs := &serve.Costs{}
-	s, err := o.app.Connect(ctx, cmd, kgo.WithHooks(costs))
+	settings, err := o.app.Settings(cmd)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	costs := &serve.Costs{}
+	c := &connecting{connect: func(ctx context.Context) (*cli.Session, error) {
+		return o.app.ConnectWith(ctx, settings, kgo.WithHooks(costs))
+	}}
+	defer c.close()
+	where := "cluster " + c.first(ctx)
+	if c.session == nil {
+		if kind, _ := cli.Classify(c.err); kind != offset.KindUnreachable {
+			return c.err // a wrong password or a missing right does not go away by waiting
+		}
+		o.app.Streams.Warn("%v; trying again every %s", c.err, o.every)
+		where = strings.Join(settings.Brokers, ",")
+	}
 	server := serve.New(serve.Options{
-		Sampler: o.sampler(s), Interval: o.every, Timeout: s.Settings.Timeout, PerPartition: o.perPartition, MaxSeries: o.maxSeries,
+		Connect: func(ctx context.Context) (*inspect.Sampler, error) {
+			s, err := c.get(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return o.sampler(s), nil
+		},
+		Interval: o.every, Timeout: settings.Timeout, PerPartition: o.perPartition, MaxSeries: o.maxSeries, MemberLabels: o.memberLabels,
 		Compat: o.compat, Version: o.app.Version, Costs: costs, Now: o.app.Now, Warn: o.app.Streams.Warn,
 	})
-	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
-	o.app.Streams.Note("serving http://%s/metrics, read from cluster %s every %s; Ctrl-C ends it", l.Addr(), s.Cluster.ID, o.every)
+	quiet := slog.New(slog.DiscardHandler) // what it says is said here
+	go func() { served <- web.Serve(l, h, &web.FlagConfig{WebConfigFile: &o.webConfig}, quiet) }()
+	o.app.Streams.Note("serving %s, read from %s every %s; Ctrl-C ends it", o.address(l.Addr()), where, o.every)
+	if o.webConfig == "" && !loopback(l.Addr()) {
+		o.app.Streams.Warn("%s can be read from other machines without a password: --web.config.file adds TLS and authentication", l.Addr())
+	}
 
 	rctx, cancel := context.WithCancel(ctx)
 	refreshing := make(chan struct{})
@@ -121,4 +158,47 @@ func (o *serveOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return fmt.Errorf("serve metrics at %s: %w", l.Addr(), err)
 	}
 	return nil
+}
+
+// address is where the metrics are.
+func (o *serveOptions) address(a net.Addr) string {
+	if o.webConfig != "" {
+		return a.String() + "/metrics (as --web.config.file says)"
+	}
+	return "http://" + a.String() + "/metrics"
+}
+
+// loopback says that only this machine reaches the address.
+func loopback(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
+}
+
+// connecting makes a session when Kafka answers. It is used by one goroutine at a time.
+type connecting struct {
+	connect func(context.Context) (*cli.Session, error)
+	session *cli.Session
+	err     error
+}
+
+// first tries once and returns the cluster's id.
+func (c *connecting) first(ctx context.Context) string {
+	if c.session, c.err = c.connect(ctx); c.err != nil {
+		c.session = nil
+		return ""
+	}
+	return c.session.Cluster.ID
+}
+
+func (c *connecting) get(ctx context.Context) (*cli.Session, error) {
+	if c.session == nil {
+		c.first(ctx)
+	}
+	return c.session, c.err
+}
+
+func (c *connecting) close() {
+	if c.session != nil {
+		c.session.Close()
+	}
 }

@@ -42,7 +42,9 @@ func largeCluster(b *testing.B) *kgo.Client {
 
 func largeServer(cl *kgo.Client, compat string) *Server {
 	return New(Options{
-		Sampler:  &inspect.Sampler{Client: cl, Match: func(inspect.Group) bool { return true }, History: inspect.NewHistory(inspect.DefaultRules()), Now: time.Now},
+		Connect: func(context.Context) (*inspect.Sampler, error) {
+			return &inspect.Sampler{Client: cl, Match: func(inspect.Group) bool { return true }, History: inspect.NewHistory(inspect.DefaultRules()), Now: time.Now}, nil
+		},
 		Interval: 15 * time.Second, Timeout: time.Minute, PerPartition: true, Compat: compat, Version: "test", Costs: &Costs{}, Now: time.Now, Warn: func(string, ...any) {},
 	})
 }
@@ -76,12 +78,8 @@ func BenchmarkRefresh(b *testing.B) {
 				}
 			}
 			p := s.page.Load()
-			text, gz := 0.0, 0.0
-			for _, x := range p.pieces {
-				text, gz = text+float64(x.size), gz+float64(len(x.bytes))
-			}
-			b.ReportMetric(text/1e6, "MB-text")
-			b.ReportMetric(gz/1e6, "MB-gz")
+			b.ReportMetric(float64(p.size)/1e6, "MB-text")
+			b.ReportMetric(float64(len(p.gz))/1e6, "MB-gz")
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)

@@ -43,6 +43,7 @@ type rowData struct {
 	hasCommit bool
 	hasEnd    bool
 	hasLag    bool
+	member    *inspect.Member
 }
 
 func (c *collection) reset() {
@@ -71,7 +72,7 @@ func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Dia
 		last.prefix = labelPrefix(last.group, last.topic)
 	}
 	t := &c.topics[len(c.topics)-1]
-	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, verdicts: dg.Verdicts}
+	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, verdicts: dg.Verdicts, member: r.Member}
 	switch {
 	case r.Committed != nil:
 		row.committed, row.hasCommit, t.committed = r.Committed.Offset, true, true

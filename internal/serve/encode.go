@@ -29,7 +29,7 @@ type entry struct {
 	gauge  dto.Gauge
 	count  dto.Counter
 	value  float64
-	labels [4]pair
+	labels [5]pair
 }
 
 const slabBlock = 4096

@@ -8,7 +8,7 @@ type Family struct {
 	Counter    bool // otherwise a gauge
 	Labels     []string
 	// PerPartition families are left out without per-partition metrics; Compat names the exporter whose family it is; Live
-	// families are computed at the scrape, the others at the refresh.
+	// families are also there while nothing could be read.
 	PerPartition, Live bool
 	Compat             string
 }
@@ -22,8 +22,7 @@ func Families() []Family {
 	part, groupPart := []string{"topic", "partition"}, []string{"group", "topic", "partition"}
 	out := []Family{
 		{Name: "koffset_build_info", Help: "1, with the version of koffset.", Labels: []string{"version"}, Live: true},
-		{Name: "koffset_up", Help: "1 when the last refresh succeeded, 0 when it failed or none has ended yet.", Live: true},
-		{Name: "koffset_snapshot_age_seconds", Help: "Time since the offsets served here were read.", Live: true},
+		{Name: "koffset_up", Help: "1 when the last refresh succeeded, 0 when it failed, none has ended yet, or Kafka could not be reached.", Live: true},
 		{Name: "koffset_refreshes_total", Help: "Refreshes that ended, successful or not.", Counter: true, Live: true},
 		{Name: "koffset_refresh_failures_total", Help: "Refreshes that failed; what was read before is served on.", Counter: true, Live: true},
 		{Name: "koffset_kafka_requests_total", Help: "Requests that koffset sent to Kafka.", Counter: true, Labels: []string{"request"}, Live: true},
@@ -59,6 +58,7 @@ func Families() []Family {
 		{Name: "koffset_group_partition_lag", Help: "Offsets between the commit and the log end; absent without a commit and for one past the end.", Labels: groupPart, PerPartition: true},
 		{Name: "koffset_group_partition_lag_seconds", Help: "Age of the next record to read; absent where it is unknown.", Labels: groupPart, PerPartition: true},
 		{Name: "koffset_group_partition_verdict", Help: "1 for each verdict that holds on the partition, other than ok.", Labels: []string{"group", "topic", "partition", "verdict"}, PerPartition: true},
+		{Name: "koffset_group_partition_member_info", Help: "1, with the member that holds the partition; only with --member-labels.", Labels: []string{"group", "topic", "partition", "client_id", "host"}, PerPartition: true},
 		{Name: "koffset_topic_partition_log_start_offset", Help: "The first offset that can be read.", Labels: part, PerPartition: true},
 		{Name: "koffset_topic_partition_log_end_offset", Help: "The high watermark.", Labels: part, PerPartition: true},
 		{Name: "koffset_topic_partition_last_stable_offset", Help: "Where a read_committed reader ends, where that is before the log end.", Labels: part, PerPartition: true},

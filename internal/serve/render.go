@@ -1,6 +1,9 @@
 package serve
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/koffset/koffset/inspect"
 )
 
@@ -132,6 +135,20 @@ func (c *collection) writePartitionTimes(w *writer) {
 				}
 				for h := range r.verdicts.All() {
 					line(t.prefix, r.partition, ends[h], 1)
+				}
+			}
+		}
+	})
+}
+
+// writeOwners names the members. A member that gave a partition up is not in the next page, so that Prometheus ends its series.
+func (c *collection) writeOwners(w *writer) {
+	w.family("koffset_group_partition_member_info", func(add func(float64, ...pair)) {
+		for i := range c.topics {
+			t := &c.topics[i]
+			for j := t.from; j < t.to; j++ {
+				if m := c.rows[j].member; m != nil {
+					add(1, t.group, t.topic, newPair("partition", strconv.Itoa(int(c.rows[j].partition))), newPair("client_id", m.ClientID), newPair("host", strings.TrimPrefix(m.Host, "/")))
 				}
 			}
 		}

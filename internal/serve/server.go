@@ -1,27 +1,28 @@
 package serve
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/inspect"
 )
 
 // Options of a server.
 type Options struct {
-	Sampler *inspect.Sampler
+	// Connect makes the sampler; until it succeeds each refresh tries again, so that serving begins while Kafka is away.
+	Connect func(context.Context) (*inspect.Sampler, error)
 	// Interval is the time between the starts of two refreshes; Timeout bounds one.
 	Interval, Timeout time.Duration
 	PerPartition      bool
+	// MemberLabels adds who holds each partition.
+	MemberLabels bool
 	// MaxSeries is how many per-partition samples are served; with more of them all are left out. 0 is no limit.
 	MaxSeries int
 	// Compat is KafkaExporter or empty.
@@ -36,6 +37,7 @@ type Options struct {
 // Server refreshes and serves.
 type Server struct {
 	o          Options
+	sampler    *inspect.Sampler
 	data       collection
 	slab       slab
 	page       atomic.Pointer[page]
@@ -46,16 +48,11 @@ type Server struct {
 	omitted    bool
 }
 
-// page is what one refresh rendered, compressed.
-type page struct {
-	pieces []deflated
-	at     time.Time
-}
-
 // New makes a server. Run refreshes it.
 func New(o Options) *Server {
-	o.Sampler.AllTopics = o.Sampler.AllTopics || o.Compat == KafkaExporter
-	return &Server{o: o}
+	s := &Server{o: o}
+	_ = s.show(nil) // koffset's own metrics, until the first refresh; rendering into memory does not fail
+	return s
 }
 
 // keepFor is how many intervals old numbers are served on while refreshes fail. Then only koffset's own metrics are left:
@@ -98,45 +95,69 @@ func (s *Server) attempt(ctx context.Context) {
 // Refresh reads the cluster once and renders what it read. After an error the last good numbers are served on. It is called
 // by one goroutine at a time.
 func (s *Server) Refresh(ctx context.Context) error {
-	err := s.refresh(ctx)
+	look, began, err := s.read(ctx)
 	s.refreshes.Add(1)
 	if err != nil {
 		s.failures.Add(1)
 		text := err.Error()
 		s.lastFailed.Store(&text)
-		return err
+		return errors.Join(err, s.show(nil))
 	}
 	s.lastFailed.Store(nil)
-	return nil
+	err = s.show(func(w io.Writer) error { return s.writeBody(w, look, began) })
+	s.sampler.Probe(ctx, look)
+	s.data.reset() // lets the snapshot go: between refreshes only the page and the history stay
+	return err
 }
 
-func (s *Server) refresh(ctx context.Context) error {
-	began := s.o.Now()
-	cluster, err := inspect.ReadCluster(ctx, s.o.Sampler.Client)
+func (s *Server) read(ctx context.Context) (look *inspect.Look, began time.Time, err error) {
+	began = s.o.Now()
+	if s.sampler == nil {
+		if s.sampler, err = s.o.Connect(ctx); err != nil {
+			s.sampler = nil
+			return nil, began, err
+		}
+		s.sampler.AllTopics = s.sampler.AllTopics || s.o.Compat == KafkaExporter
+	}
+	cluster, err := inspect.ReadCluster(ctx, s.sampler.Client)
 	if err != nil {
-		return err
+		return nil, began, err
 	}
 	s.data.reset()
 	s.data.cluster = cluster
-	look, err := s.o.Sampler.LookHalves(ctx, s.data.add, s.data.second.add)
-	if err != nil {
-		return err
+	if look, err = s.sampler.LookHalves(ctx, s.data.add, s.data.second.add); err != nil {
+		return nil, began, err
 	}
 	s.data.join()
 	s.data.finish(look)
-	p, err := s.render(look, began)
+	return look, began, nil
+}
+
+// show makes the page that is served from now on: with a new body, or without one with the last body that is not too old.
+func (s *Server) show(body func(io.Writer) error) error {
+	last, now := s.page.Load(), s.o.Now()
+	own := func(w io.Writer) error { return s.writeOwn(w) }
+	var p *page
+	var err error
+	switch {
+	case body != nil:
+		p, err = compress(body, own, s.data.look.At)
+	case last != nil && last.body > 0 && now.Sub(last.at) <= keepFor*s.o.Interval:
+		p, err = last.replaced(own)
+	case last != nil:
+		p, err = compress(func(io.Writer) error { return nil }, own, last.at)
+	default:
+		p, err = compress(func(io.Writer) error { return nil }, own, time.Time{})
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("render the metrics: %w", err)
 	}
 	s.page.Store(p)
-	s.o.Sampler.Probe(ctx, look)
-	s.data.reset() // lets the snapshot go: between refreshes only the page and the history stay
 	return nil
 }
 
-// render writes the page in two pieces at the same time: what is of groups and topics with half of the partitions' families,
-// and the other half. On a cluster of 100,000 partitions that is where the time goes.
-func (s *Server) render(look *inspect.Look, began time.Time) (*page, error) {
+// writeBody renders what was read.
+func (s *Server) writeBody(out io.Writer, look *inspect.Look, began time.Time) error {
 	own, compat := s.o.PerPartition, s.o.Compat == KafkaExporter
 	n := s.data.series(own, compat)
 	omit := s.o.MaxSeries > 0 && n > s.o.MaxSeries
@@ -144,42 +165,26 @@ func (s *Server) render(look *inspect.Look, began time.Time) (*page, error) {
 		s.o.Warn("about %d per-partition series are more than --max-series %d: they are left out; choose groups with --group-match, or raise the limit", n, s.o.MaxSeries)
 	}
 	s.omitted = omit
-	own, compat = own && !omit, compat && !omit
-
-	var second deflated
-	var eg errgroup.Group
-	eg.Go(func() (err error) {
-		second, err = deflate(func(out io.Writer) error {
-			w := newWriter(out, &slab{})
-			if own {
-				s.data.writePartitionTimes(w)
-			}
-			if compat {
-				s.data.writeKafkaExporter(w)
-			}
-			return w.flush()
-		})
-		return err
-	})
-	first, err := deflate(func(out io.Writer) error {
-		w := newWriter(out, &s.slab)
-		s.data.write(w)
-		if own {
-			s.data.writePartitionOffsets(w)
-			s.data.writeLogs(w)
-		}
-		omitted := 0.0
-		if omit {
-			omitted = 1
-		}
-		w.one("koffset_partition_metrics_omitted", omitted)
-		w.one("koffset_refresh_duration_seconds", s.o.Now().Sub(began).Seconds())
-		return w.flush()
-	})
-	if err := cmp.Or(eg.Wait(), err); err != nil {
-		return nil, fmt.Errorf("render the metrics: %w", err)
+	w := newWriter(out, &s.slab)
+	s.data.write(w)
+	if own && !omit {
+		s.data.writePartitionOffsets(w)
+		s.data.writePartitionTimes(w)
+		s.data.writeLogs(w)
 	}
-	return &page{pieces: []deflated{first, second}, at: look.At}, nil
+	if s.o.MemberLabels && !omit {
+		s.data.writeOwners(w)
+	}
+	if compat && !omit {
+		s.data.writeKafkaExporter(w)
+	}
+	omitted := 0.0
+	if omit {
+		omitted = 1
+	}
+	w.one("koffset_partition_metrics_omitted", omitted)
+	w.one("koffset_refresh_duration_seconds", s.o.Now().Sub(began).Seconds())
+	return w.flush()
 }
 
 // Handler serves /metrics, /healthz and a page that names them.
@@ -196,36 +201,20 @@ func (s *Server) Handler() http.Handler {
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics copies the rendered page and adds what is of the moment.
+// metrics copies the rendered page.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	p := s.page.Load()
-	now := s.o.Now()
-	if p != nil && now.Sub(p.at) > keepFor*s.o.Interval {
-		p = &page{at: p.at}
-	}
-	live, err := deflate(func(out io.Writer) error { return s.writeLive(out, p, now) })
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	pieces := []deflated{live}
-	if p != nil {
-		pieces = append(slices.Clone(p.pieces), live)
-	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Vary", "Accept-Encoding")
-	// An error from here on is of a reader that went away.
+	// An error from here on means that the reader went away.
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		_ = writeGzip(w, pieces...)
+		h.Set("Content-Length", strconv.Itoa(len(p.gz)))
+		_, _ = w.Write(p.gz)
 		return
 	}
-	for _, piece := range pieces {
-		if piece.inflate(w) != nil {
-			return
-		}
-	}
+	_ = p.text(w, p.size)
 }
 
 func acceptsGzip(header string) bool {
@@ -238,17 +227,15 @@ func acceptsGzip(header string) bool {
 	return false
 }
 
-func (s *Server) writeLive(out io.Writer, p *page, now time.Time) error {
+// writeOwn renders what is about koffset itself, as of the end of the last refresh.
+func (s *Server) writeOwn(out io.Writer) error {
 	w := newWriter(out, &slab{})
 	w.one("koffset_build_info", 1, newPair("version", s.o.Version))
 	up := 0.0
-	if p != nil && s.lastFailed.Load() == nil {
+	if s.refreshes.Load() > 0 && s.lastFailed.Load() == nil {
 		up = 1
 	}
 	w.one("koffset_up", up)
-	if p != nil {
-		w.one("koffset_snapshot_age_seconds", max(0, now.Sub(p.at).Seconds()))
-	}
 	w.one("koffset_refreshes_total", float64(s.refreshes.Load()))
 	w.one("koffset_refresh_failures_total", float64(s.failures.Load()))
 	if s.o.Costs != nil {
@@ -261,14 +248,15 @@ func (s *Server) writeLive(out io.Writer, p *page, now time.Time) error {
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	p, age, failed := s.page.Load(), time.Duration(0), s.lastFailed.Load()
-	if p != nil {
+	never := p.at.IsZero()
+	if !never {
 		age = s.o.Now().Sub(p.at)
 	}
 	switch {
-	case p == nil && failed == nil:
+	case never && failed == nil:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "the first refresh is under way\n")
-	case p == nil:
+	case never:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = fmt.Fprintf(w, "no refresh has succeeded: %s\n", *failed)
 	case age > 3*s.o.Interval+s.o.Timeout:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,7 +37,9 @@ func newRig(cl *kgo.Client, edit func(*Options)) *rig {
 	r := &rig{now: time.UnixMilli(kafkatest.F1Start + 60_000).UTC()}
 	clock := func() time.Time { return r.now }
 	o := Options{
-		Sampler:  &inspect.Sampler{Client: cl, Match: func(inspect.Group) bool { return true }, History: inspect.NewHistory(inspect.DefaultRules()), Now: clock},
+		Connect: func(context.Context) (*inspect.Sampler, error) {
+			return &inspect.Sampler{Client: cl, Match: func(inspect.Group) bool { return true }, History: inspect.NewHistory(inspect.DefaultRules()), Now: clock}, nil
+		},
 		Interval: 10 * time.Second, Timeout: 5 * time.Second, PerPartition: true, Version: "1.2.3", Costs: &Costs{}, Now: clock,
 		Warn: func(f string, args ...any) { r.warnings = append(r.warnings, fmt.Sprintf(f, args...)) },
 	}
@@ -147,7 +150,7 @@ func TestMetrics(t *testing.T) {
 	got := r.scrape(t, "gzip")
 	app := func(p int) string { return fmt.Sprintf("{group=m-app,partition=%d,topic=%s}", p, o.Topic) }
 	wants(t, got, map[string]float64{
-		"koffset_up": 1, "koffset_snapshot_age_seconds": 3, "koffset_refreshes_total": 1, "koffset_refresh_failures_total": 0,
+		"koffset_up": 1, "koffset_refreshes_total": 1, "koffset_refresh_failures_total": 0,
 		"koffset_build_info{version=1.2.3}": 1, "koffset_brokers": 1, "koffset_brokers_unanswered": 0, "koffset_groups_unread": 0,
 		"koffset_refresh_timestamp_seconds": float64(kafkatest.F1Start+70_000) / 1000, "koffset_partition_metrics_omitted": 0,
 		"koffset_group_partition_committed_offset" + app(0): 6, "koffset_group_partition_committed_offset" + app(1): 7,
@@ -250,7 +253,7 @@ func TestMetricsWhileKafkaFails(t *testing.T) {
 	}
 	got := r.scrape(t, "gzip")
 	wants(t, got, map[string]float64{"koffset_up": 0, "koffset_refreshes_total": 0})
-	lacks(t, got, "koffset_group", "koffset_snapshot_age_seconds")
+	lacks(t, got, "koffset_group", "koffset_refresh_timestamp_seconds")
 
 	r.refresh(t)
 	if resp := r.get(t, "/healthz", ""); resp.StatusCode != http.StatusOK {
@@ -262,7 +265,11 @@ func TestMetricsWhileKafkaFails(t *testing.T) {
 		r.attempt(t.Context())
 	}
 	got = r.scrape(t, "gzip")
-	wants(t, got, map[string]float64{"koffset_up": 0, "koffset_refresh_failures_total": 2, "koffset_snapshot_age_seconds": 20, "koffset_group_lag{group=f-app}": 7})
+	wants(t, got, map[string]float64{"koffset_up": 0, "koffset_refresh_failures_total": 2,
+		"koffset_refresh_timestamp_seconds": float64(kafkatest.F1Start+70_000) / 1000, "koffset_group_lag{group=f-app}": 7})
+	if plain := r.scrape(t, "identity"); len(plain) != len(got) {
+		t.Errorf("%d samples plain, %d compressed", len(plain), len(got))
+	}
 	if len(r.warnings) != 1 {
 		t.Errorf("warnings %q", r.warnings)
 	}
@@ -276,9 +283,10 @@ func TestMetricsWhileKafkaFails(t *testing.T) {
 		t.Errorf("50 s old: %s %s", resp.Status, body)
 	}
 	r.now = r.now.Add(160 * time.Second)
+	r.attempt(t.Context())
 	got = r.scrape(t, "gzip")
-	lacks(t, got, "koffset_group")
-	wants(t, got, map[string]float64{"koffset_snapshot_age_seconds": 210})
+	lacks(t, got, "koffset_group", "koffset_refresh_timestamp_seconds")
+	wants(t, got, map[string]float64{"koffset_up": 0, "koffset_refresh_failures_total": 3})
 
 	fault.Remove()
 	r.attempt(t.Context())
@@ -381,5 +389,66 @@ func TestAcceptsGzip(t *testing.T) {
 		if got := acceptsGzip(header); got != want {
 			t.Errorf("%q: %v", header, got)
 		}
+	}
+}
+
+// Serving begins while Kafka is away: koffset_up is 0, each refresh tries again, and what is read then is served.
+func TestStartsWhileKafkaIsAway(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	kafkatest.F1(t, cl, "late-")
+	away, tries := true, 0
+	r := newRig(cl, func(o *Options) {
+		connect := o.Connect
+		o.Connect = func(ctx context.Context) (*inspect.Sampler, error) {
+			if tries++; away {
+				return nil, errors.New("dial tcp 10.0.0.1:9092: connection refused")
+			}
+			return connect(ctx)
+		}
+	})
+	for range 2 {
+		r.attempt(t.Context())
+	}
+	wants(t, r.scrape(t, "gzip"), map[string]float64{"koffset_up": 0, "koffset_refresh_failures_total": 2, "koffset_build_info{version=1.2.3}": 1})
+	resp := r.get(t, "/healthz", "")
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(body, []byte("connection refused")) {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	away = false
+	r.refresh(t)
+	r.refresh(t)
+	wants(t, r.scrape(t, "gzip"), map[string]float64{"koffset_up": 1, "koffset_group_lag{group=late-app}": 7})
+	if tries != 3 {
+		t.Errorf("connected %d times", tries)
+	}
+}
+
+// Who holds a partition is served on request, and of who gave it up nothing is left.
+func TestMemberLabels(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "orders", 2)
+	m := kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: "g", ClientID: "first", Topics: []string{"orders"}})
+	r := newRig(cl, func(o *Options) { o.MemberLabels = true })
+	holds := func() (ids []string) {
+		r.refresh(t)
+		for k := range r.scrape(t, "gzip") {
+			if rest, ok := strings.CutPrefix(k, "koffset_group_partition_member_info{client_id="); ok {
+				id, _, _ := strings.Cut(rest, ",")
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	if got := holds(); !slices.Equal(got, []string{"first", "first"}) {
+		t.Errorf("held by %q", got)
+	}
+	m.Close()
+	kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: "g", ClientID: "second", Topics: []string{"orders"}})
+	if got := holds(); !slices.Equal(got, []string{"second", "second"}) {
+		t.Errorf("after a rebalance held by %q", got)
+	}
+	r.o.MemberLabels = false
+	if got := holds(); len(got) != 0 {
+		t.Errorf("without being asked for: %q", got)
 	}
 }
