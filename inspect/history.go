@@ -170,19 +170,8 @@ func (g *groupTrack) track(topic string, n int32, want int) []partTrack {
 func (h *History) unseen(s *Snapshot) []Suspect {
 	var out []Suspect
 	for _, d := range s.Groups {
-		readers := groupReadersOf(d)
-		for r := range s.Rows(d) {
-			if r.Bounds == nil || r.Status == StatusError {
-				continue
-			}
-			from, ok := r.next()
-			if !ok && r.Committed == nil && (readers.of(r.Member) == ReadersSome || s.commitsTo(d.Name, r.Topic)) {
-				from, ok = r.Bounds.Start, true
-			}
-			if end := r.Bounds.EndFor(s.Query.Isolation); ok && from < end {
-				out = append(out, Suspect{GroupPartition{r.Group, r.Partition}, from, end})
-			}
-			if len(out) == maxSuspects {
+		for x := range s.waiting(d) {
+			if out = append(out, x); len(out) == maxSuspects {
 				return out
 			}
 		}

@@ -1,7 +1,5 @@
 package inspect
 
-import "github.com/koffset/koffset/offset"
-
 // Readers says who reads a partition for a group.
 type Readers uint8
 
@@ -62,6 +60,3 @@ func (s *Snapshot) commitsTo(group, topic string) bool {
 	}
 	return false
 }
-
-// holds says that there are records, or at least offsets, that a reader of that isolation has not been shown to be without.
-func holds(b *offset.Bounds, iso offset.Isolation) bool { return b != nil && !b.Empty(iso) }

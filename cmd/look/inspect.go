@@ -29,7 +29,7 @@ type inspectOptions struct {
 	isolation string
 	failOn    string
 	expect    []string
-	only      cli.OnlyFlag
+	order     orderFlags
 
 	positionFrom string
 	lagTime      bool
@@ -55,14 +55,18 @@ Lag is computed from raw numbers. A commit past the log end has no lag, it is pa
 removed are not lag, they are counted as expired. A partition without a commit is a row of its own and not in any
 total, since where its reader starts is not decided by the group. Differences of offsets are at most that many records.
 
-Statuses: ok, no-commit, unstable (an open transaction holds a commit), below-log-start, past-log-end,
-invalid-commit, unknown-topic, error.` + cli.ExitStatus(
+STATUS is what is wrong with the commit: unstable (an open transaction holds it), below-log-start, past-log-end, invalid-commit,
+unknown-topic, error; or else the verdict on its reader, as far as one look can tell (koffset watch tells more): never-committed,
+about-to-expire, stopped, behind (the next record is more than a day old), idle, no-commit, ok. In JSON and CSV they are apart.
+Groups have the age of their oldest next record, > where it may be older, ? where it is unknown; --lag-time reads all ages.` + cli.ExitStatus(
 			"  4  partly known: a row or a group could not be read, or one of the named groups does not exist",
 			"  5  none of the named groups exists, or nothing matches",
 			"  8  --fail-on unhealthy, and a row is unhealthy"),
 		Example: `  koffset inspect
   koffset inspect billing -o wide
   koffset inspect billing --lag-time
+  koffset inspect --top 10
+  koffset inspect --sort age --min-lag 1
   koffset inspect --topic orders
   koffset inspect --group-match 'prod-.*' --by topic
   koffset inspect --all-groups --by partition -o jsonl`,
@@ -85,7 +89,7 @@ invalid-commit, unknown-topic, error.` + cli.ExitStatus(
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
-	o.only.Add(c)
+	o.order.add(c)
 	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
 	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
@@ -116,7 +120,7 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if o.failOn != "" && o.failOn != "unhealthy" {
 		return cli.Usagef("use --fail-on unhealthy", "--fail-on %q is not one of its values", o.failOn)
 	}
-	if err := o.only.Check(); err != nil {
+	if err := o.order.parse(cmd); err != nil {
 		return err
 	}
 	for _, t := range o.types {
@@ -137,8 +141,11 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if o.lagTime && o.by != byPartition && o.by != byGroup {
 		return cli.Usagef("add --by partition or --by group", "--lag-time is of partitions and groups, and the rows are by %s", o.by)
 	}
-	if o.only != "" && o.by != byPartition {
-		return cli.Usagef("add --by partition", "--only chooses partitions, and the rows are by %s", o.by)
+	if o.order.only != "" && o.by != byPartition && o.by != byGroup {
+		return cli.Usagef("add --by partition or --by group", "--only chooses partitions and groups, and the rows are by %s", o.by)
+	}
+	if o.order.idleFor > 0 && o.by != byGroup {
+		return cli.Usagef("add --by group", "--inactive chooses groups, and the rows are by %s", o.by)
 	}
 	return o.checkPosition()
 }
@@ -172,7 +179,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	if err := out.readPositions(ctx); err != nil {
 		return err
 	}
-	out.readLagTimes(ctx)
+	out.assess(ctx)
 	return out.print(ctx)
 }
 
@@ -227,7 +234,8 @@ type inspection struct {
 
 	positions map[offset.Partition]int64 // of --position-from; nil without it
 
-	// The exact lags in time, where they were asked for, and when they were read.
+	// judged has the verdicts; times are the exact lags in time, where they were asked for, and readAt is when they were read.
+	judged     *inspect.Assessment
 	times      map[inspect.GroupPartition]inspect.TimedLag
 	readAt     time.Time
 	lagTimeErr error
@@ -366,9 +374,9 @@ func (p *inspection) checkTopics(ctx context.Context) (bad []render.Failure, err
 	return bad, cli.Quietly(offset.KindNotFound)
 }
 
-func (t *tally) count(r inspect.Row) {
+func (t *tally) count(r *inspect.Row, d *inspect.Diagnosis) {
 	t.rows++
-	if r.Status.Unhealthy() {
+	if r.Status.Unhealthy() || d.Verdicts.Has(inspect.HealthNeverCommitted) {
 		t.unhealthy++
 	}
 	switch r.Status {
@@ -399,16 +407,4 @@ func (t *tally) failed(err error) {
 		t.firstErr = err
 	}
 	t.allDenied = t.allDenied && cli.Denied(err)
-}
-
-func (p *inspection) shows(r inspect.Row) bool {
-	switch p.o.only {
-	case "lagging":
-		return r.Lag != nil && *r.Lag > 0
-	case "out-of-range":
-		return r.Status == inspect.StatusBelowLogStart || r.Status == inspect.StatusPastLogEnd || r.Status == inspect.StatusInvalidCommit
-	case "no-commit":
-		return r.Status == inspect.StatusNoCommit
-	}
-	return true
 }

@@ -18,26 +18,37 @@ const (
 	lagColumnOfGroup     = 7
 )
 
-func (p *inspection) readLagTimes(ctx context.Context) {
+// mostAges bounds what inspect fetches by itself: a record of 1,000 partitions is 4 MB at most, and some milliseconds.
+const mostAges = 1000
+
+// assess reads what the verdicts rest on: the age of the next record of some rows, or of all with --lag-time.
+func (p *inspection) assess(ctx context.Context) {
+	p.readAt = p.o.app.Now()
+	most := mostAges
 	if p.o.lagTime {
 		p.times = inspect.ReadLagTimes(ctx, p.s.Client, p.snap)
-		p.readAt = p.o.app.Now()
+		p.readAt, most = p.o.app.Now(), 0
+	}
+	p.judged = inspect.Assess(ctx, p.s.Client, p.snap, inspect.DefaultRules(), p.readAt, most)
+	if p.o.lagTime {
+		p.judged.Ages, p.judged.LeftOut = p.times, 0
 	}
 }
 
-// withLagColumns puts the columns of --lag-time into a sheet's.
+// withLagColumns puts the ages into a sheet's columns: of groups always, of partitions with --lag-time.
 func (p *inspection) withLagColumns(at int, cols []render.Column, partition bool) []render.Column {
-	if !p.o.lagTime {
+	if !p.o.lagTime && partition {
 		return cols
 	}
-	more := []render.Column{
-		{Header: "BEHIND-NOW", Right: true, NoJSON: true, NoCSV: true},
-		{Header: "BEHIND-HEAD", Right: true, NoJSON: true, NoCSV: true},
-		{Key: "lag_seconds", NoTable: true},
-		{Key: "lag_to_head_seconds", NoTable: true},
-		{Key: "lag_time_basis", NoTable: true},
-		{Key: "lag_time_unknown", NoTable: true},
+	more := []render.Column{{Header: "BEHIND-NOW", Right: true, NoJSON: true, NoCSV: true}}
+	if p.o.lagTime {
+		more = append(more, render.Column{Header: "BEHIND-HEAD", Right: true, NoJSON: true, NoCSV: true})
 	}
+	more = append(more, render.Column{Key: "lag_seconds", NoTable: true})
+	if p.o.lagTime {
+		more = append(more, render.Column{Key: "lag_to_head_seconds", NoTable: true})
+	}
+	more = append(more, render.Column{Key: "lag_time_basis", NoTable: true}, render.Column{Key: "lag_time_unknown", NoTable: true})
 	if partition {
 		more = append(more, render.Column{Header: "NEXT-OFFSET", Key: "next_offset", Right: true, Wide: true}, render.Column{Header: "NEXT-TIME", Key: "next_timestamp", Wide: true},
 			render.Column{Header: "LAG-TIME-ERROR", Key: "lag_time_error", HideEmpty: true})
@@ -47,7 +58,7 @@ func (p *inspection) withLagColumns(at int, cols []render.Column, partition bool
 
 // withLagCells puts a row's cells where withLagColumns put its columns. A time that could not be read is an error of the
 // row: the answer is then only partly known.
-func (p *inspection) withLagCells(at int, cells []render.Cell, r inspect.Row) []render.Cell {
+func (p *inspection) withLagCells(at int, cells []render.Cell, r *inspect.Row) []render.Cell {
 	if !p.o.lagTime {
 		return cells
 	}
@@ -80,25 +91,16 @@ func (p *inspection) lagTimeCells(now inspect.LagTime, head time.Duration, hasHe
 }
 
 // groupLagCells are of the group's oldest next record, and of the one that is furthest behind its partition's newest.
-func (p *inspection) groupLagCells(at int, cells []render.Cell, group inspect.Description) []render.Cell {
-	if !p.o.lagTime {
-		return cells
+func (p *inspection) groupLagCells(at int, cells []render.Cell, h *inspect.GroupHealth, head time.Duration, hasHead bool) []render.Cell {
+	found := h.Partitions > 0
+	if p.o.lagTime {
+		return slices.Insert(cells, at, p.lagTimeCells(h.LagTime, head, hasHead, found)...)
 	}
-	var now inspect.AgeSum
-	var head time.Duration
-	found, hasHead := false, true
-	for r := range p.snap.Rows(group) {
-		t, ok := p.times[inspect.GroupPartition{Group: r.Group, Partition: r.Partition}]
-		if !ok {
-			continue
-		}
-		found = true
-		p.ageFailed(t.Err)
-		now.Add(t.BehindNow(p.readAt))
-		d, ok := t.BehindHead(p.readAt)
-		head, hasHead = max(head, d), hasHead && ok
+	more := []render.Cell{render.None(), render.None(), render.None(), render.None()}
+	if found && (h.LagTime.Known || h.LagTime.Unknown != "") {
+		more = []render.Cell{cli.AgeCell(h.LagTime), cli.Seconds(h.LagTime.D, h.LagTime.Known), cli.BasisCell(h.LagTime), cli.UnknownCell(h.LagTime)}
 	}
-	return slices.Insert(cells, at, p.lagTimeCells(now.Oldest(), head, hasHead, found)...)
+	return slices.Insert(cells, at, more...)
 }
 
 // ageFailed counts an age that could not be read as an error of the answer.

@@ -15,7 +15,11 @@ func (p *inspection) notes() {
 	if p.o.by == byPartition && len(p.snap.Groups) <= 5 {
 		for _, d := range p.snap.Groups {
 			p.o.app.Streams.Note("%s", p.summary(d))
+			p.advice(d)
 		}
+	}
+	if p.o.by == byGroup && p.judged.LeftOut > 0 {
+		p.o.app.Streams.Note("the ages of %s were not read, which have the most partitions that wait: --lag-time reads all", text.Plural(p.judged.LeftOut, "group"))
 	}
 	st := p.o.app.Streams
 	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && loggedIn(p.s) {
@@ -36,6 +40,17 @@ func (p *inspection) notes() {
 	}
 	if p.held > 0 {
 		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", cli.Partitions(p.held, "is", "are"), p.o.iso)
+	}
+}
+
+// advice says what to do about a group's worst verdict, where somebody should do something.
+func (p *inspection) advice(d inspect.Description) {
+	var h inspect.GroupHealth
+	for r, dg := range p.judged.Rows(d) {
+		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
+	}
+	if h.Health == inspect.HealthNeverCommitted || h.Health == inspect.HealthStopped || h.Health == inspect.HealthAboutToExpire || h.Health == inspect.HealthBehind {
+		p.o.app.Streams.Note("%s is %s: %s; %s", d.Name, h.Health, h.Why(), h.Health.Next(d))
 	}
 }
 

@@ -3,6 +3,7 @@ package look
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
@@ -11,7 +12,7 @@ import (
 )
 
 func (p *inspection) groupSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, []render.Column{
+	columns := []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TYPE", Key: "type"},
 		{Header: "STATE", Key: "state"},
@@ -21,37 +22,69 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		{Header: "LAG", Key: "lag", Right: true},
 		{Header: "UNCOMMITTED", Key: "uncommitted_count", Right: true, HideEmpty: true},
 		{Header: "EXPIRED", Key: "expired_unread", Right: true, HideEmpty: true},
-		{Header: "STATUS", Key: "status"},
-		{Header: "INCOMPLETE", Key: "incomplete", NoTable: true},
-		{Header: "APPLICATION", Key: "application", HideEmpty: true},
-		{Header: "COORDINATOR", Key: "coordinator", Right: true, Wide: true},
-		{Header: "ASSIGNOR", Key: "assignor", Wide: true},
-		{Header: "ERROR", Key: "error", HideEmpty: true},
-	}, false)})
-	for _, d := range p.snap.Groups {
-		t := inspect.Totals{Status: inspect.StatusOK}
-		for r := range p.snap.Rows(d) {
-			t.Add(r)
-			p.count(r)
-		}
-		gerr := p.snap.GroupErr(d)
-		if p.snap.Query.CommittedOnly && t.Partitions == 0 && gerr == nil {
-			continue
-		}
-		if gerr != nil {
-			t.Status, t.Incomplete = inspect.StatusError, true
-			p.failed(gerr)
-		} else {
-			p.allDenied = false
-		}
-		lag := render.Int(t.Lag)
-		if gerr != nil || !t.Committed {
-			lag = render.None()
-		}
-		w.Row(p.groupLagCells(lagColumnOfGroup, []render.Cell{render.String(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
-			render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread),
-			cli.StatusCell(t.Status), render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr)}, d)...)
 	}
+	columns = append(columns, statusColumns()...)
+	columns = append(columns,
+		render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true},
+		render.Column{Header: "APPLICATION", Key: "application", HideEmpty: true},
+		render.Column{Header: "COORDINATOR", Key: "coordinator", Right: true, Wide: true},
+		render.Column{Header: "ASSIGNOR", Key: "assignor", Wide: true},
+		render.Column{Header: "ERROR", Key: "error", HideEmpty: true},
+	)
+	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, columns, false)})
+	out := &ordered{o: &p.o.order, w: w}
+	if p.o.by != byGroup {
+		out.o = &orderFlags{sort: "name"} // the groups of the partitions that JSON lists beside them
+	}
+	for _, d := range p.snap.Groups {
+		p.groupRow(out, d)
+	}
+	out.end()
+}
+
+func (p *inspection) groupRow(out *ordered, d inspect.Description) {
+	t := inspect.Totals{Status: inspect.StatusOK}
+	var h inspect.GroupHealth
+	var head time.Duration
+	hasHead, shown := true, out.o.only == ""
+	for r, dg := range p.judged.Rows(d) {
+		t.Add(*r)
+		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
+		p.count(r, dg)
+		shown = shown || out.o.shows(r, dg)
+		if timed, ok := p.times[inspect.GroupPartition{Group: r.Group, Partition: r.Partition}]; ok {
+			p.ageFailed(timed.Err)
+			to, known := timed.BehindHead(p.readAt)
+			head, hasHead = max(head, to), hasHead && known
+		}
+	}
+	gerr := p.snap.GroupErr(d)
+	if p.snap.Query.CommittedOnly && t.Partitions == 0 && gerr == nil {
+		return
+	}
+	if gerr != nil {
+		t.Status, t.Incomplete = inspect.StatusError, true
+		h.Health, h.Verdicts = inspect.HealthUnknown, h.Verdicts.With(inspect.HealthUnknown)
+		p.failed(gerr)
+	} else {
+		p.allDenied = false
+	}
+	if h.Health == "" {
+		h.Health = inspect.HealthNoCommit
+		h.Verdicts = h.Verdicts.With(h.Health)
+	}
+	if !shown || !out.o.inactiveGroup(d, &h) {
+		return
+	}
+	lag := render.Int(t.Lag)
+	if gerr != nil || !t.Committed {
+		lag = render.None()
+	}
+	cells := []render.Cell{render.String(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
+		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
+	cells = append(cells, statusCells(t.Status, h.Health, h.Verdicts)...)
+	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))
+	out.add(standingOf(&h), p.groupLagCells(lagColumnOfGroup, cells, &h, head, hasHead))
 }
 
 func application(d inspect.Description) string {
@@ -73,7 +106,10 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Header: "LAST-STABLE", Key: "last_stable_offset", Right: true, Wide: true},
 		{Header: "EXPIRED", Key: "expired_unread", Right: true, HideEmpty: true},
 		{Header: "SHARE-START", Key: "share_start_offset", Right: true, HideEmpty: true},
-		{Header: "STATUS", Key: "status"},
+		{Header: "STATUS", NoJSON: true, NoCSV: true},
+		{Key: "status", NoTable: true},
+		{Key: "verdict", NoTable: true},
+		{Key: "verdicts", NoTable: true, NoCSV: true},
 		{Header: "LEADER-EPOCH", Key: "leader_epoch", Right: true, Wide: true},
 		{Header: "METADATA", Key: "metadata", Wide: true, HideEmpty: true},
 		{Header: "CLIENT-ID", Key: "client_id", HideEmpty: true, NoJSON: true},
@@ -84,22 +120,22 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Header: "UNSTABLE", Key: "unstable", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 	}, true))})
+	out := &ordered{o: &p.o.order, w: w}
 	for _, d := range p.snap.Groups {
-		if err := p.snap.GroupErr(d); err != nil {
-			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
-		}
-		for r := range p.snap.Rows(d) {
-			if !p.shows(r) {
+		p.groupFailed(d)
+		for r, dg := range p.judged.Rows(d) {
+			if !p.o.order.shows(r, dg) {
 				continue
 			}
-			p.count(r)
-			w.Row(p.withPositionCell(p.withLagCells(lagColumnOfPartition, partitionCells(r), r), r)...)
+			p.count(r, dg)
+			at := standing{lag: dg.Lag, hasLag: dg.HasLag, lagKnown: dg.HasLag || dg.Health == inspect.HealthNoCommit, age: dg.LagTime, health: dg.Health}
+			out.add(at, p.withPositionCell(p.withLagCells(lagColumnOfPartition, partitionCells(r, dg), r), *r))
 		}
 	}
+	out.end()
 }
 
-func partitionCells(r inspect.Row) []render.Cell {
+func partitionCells(r *inspect.Row, dg *inspect.Diagnosis) []render.Cell {
 	var (
 		committed, share             = render.None(), render.None()
 		epoch, metadata              = render.None(), render.None()
@@ -122,96 +158,145 @@ func partitionCells(r inspect.Row) []render.Cell {
 		client, host, id, static = render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.String(m.ID), render.Text(m.InstanceID)
 		me = render.Object(render.F("member_id", id), render.F("client_id", client), render.F("host", host), render.F("instance_id", static))
 	}
-	return []render.Cell{
+	cells := []render.Cell{
 		render.String(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), committed, end, render.IntPtr(r.Lag), start, stable,
-		cli.Nonzero(r.ExpiredUnread), share, cli.StatusCell(r.Status), epoch, metadata, client, host, id, static, me, render.Bool(r.Unstable), cli.ErrCell(r.Err),
+		cli.Nonzero(r.ExpiredUnread), share,
 	}
+	cells = append(cells, statusCells(r.Status, dg.Health, dg.Verdicts)...)
+	return append(cells, epoch, metadata, client, host, id, static, me, render.Bool(r.Unstable), cli.ErrCell(r.Err))
 }
 
 func (p *inspection) topicSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "topics", Row: "topic", Columns: []render.Column{
+	columns := []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITIONS", Key: "partition_count", Right: true},
 		{Header: "LAG", Key: "lag", Right: true},
 		{Header: "UNCOMMITTED", Key: "uncommitted_count", Right: true, HideEmpty: true},
 		{Header: "EXPIRED", Key: "expired_unread", Right: true, HideEmpty: true},
-		{Header: "STATUS", Key: "status"},
-		{Header: "INCOMPLETE", Key: "incomplete", NoTable: true},
-	}})
+	}
+	columns = append(append(columns, statusColumns()...), render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true})
+	w.Begin(render.Sheet{Name: "topics", Row: "topic", Columns: columns})
+	out := &ordered{o: &p.o.order, w: w}
 	for _, d := range p.snap.Groups {
-		if err := p.snap.GroupErr(d); err != nil {
-			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
-		}
+		p.groupFailed(d)
 		var topic string
-		t := inspect.Totals{Status: inspect.StatusOK}
+		sum := newSum()
 		flush := func() {
 			if topic == "" {
 				return
 			}
-			lag := render.Int(t.Lag)
-			if !t.Committed {
-				lag = render.None()
-			}
-			w.Row(render.String(d.Name), render.String(topic), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)),
-				cli.Nonzero(t.ExpiredUnread), cli.StatusCell(t.Status), render.Bool(t.Incomplete))
-			t = inspect.Totals{Status: inspect.StatusOK}
+			cells := []render.Cell{render.String(d.Name), render.String(topic), render.Int(int64(sum.Partitions)), sum.lag(), cli.Nonzero(int64(sum.Uncommitted)),
+				cli.Nonzero(sum.ExpiredUnread)}
+			out.add(standingOf(&sum.health), append(append(cells, sum.status()...), render.Bool(sum.Incomplete)))
+			sum = newSum()
 		}
-		for r := range p.snap.Rows(d) {
-			p.count(r)
+		for r, dg := range p.judged.Rows(d) {
+			p.count(r, dg)
 			if r.Topic != topic {
 				flush()
 				topic = r.Topic
 			}
-			t.Add(r)
+			sum.add(r, dg)
 		}
 		flush()
 	}
+	out.end()
+}
+
+// sum adds up rows with their verdicts.
+type sum struct {
+	inspect.Totals
+	health inspect.GroupHealth
+	parts  []offset.Partition
+}
+
+func newSum() *sum { return &sum{Totals: inspect.Totals{Status: inspect.StatusOK}} }
+
+func (s *sum) add(r *inspect.Row, d *inspect.Diagnosis) {
+	s.Totals.Add(*r)
+	s.health.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, d)
+	s.parts = append(s.parts, r.Partition)
+}
+
+func (s *sum) lag() render.Cell {
+	if !s.Committed {
+		return render.None()
+	}
+	return render.Int(s.Lag)
+}
+
+func (s *sum) status() []render.Cell {
+	if s.health.Health == "" {
+		return statusCells(s.Status, inspect.HealthOK, 0)
+	}
+	return statusCells(s.Status, s.health.Health, s.health.Verdicts)
+}
+
+// groupFailed says why a group's rows are missing.
+func (p *inspection) groupFailed(d inspect.Description) bool {
+	err := p.snap.GroupErr(d)
+	if err != nil {
+		p.failed(err)
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
+	}
+	return err != nil
 }
 
 func (p *inspection) memberSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "members", Row: "member", Columns: []render.Column{
+	columns := []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "CLIENT-ID", Key: "client_id"},
 		{Header: "HOST", Key: "host"},
 		{Header: "PARTITIONS", Key: "partition_count", Right: true},
 		{Header: "LAG", Key: "lag", Right: true},
-		{Header: "STATUS", Key: "status"},
-		{Header: "INSTANCE-ID", Key: "instance_id", HideEmpty: true},
-		{Header: "CONSUMER-ID", Key: "member_id", Wide: true},
-		{Header: "ASSIGNMENT", Key: "assignment", Wide: true},
-		{Header: "INCOMPLETE", Key: "incomplete", NoTable: true},
-	}})
+	}
+	columns = append(append(columns, statusColumns()...),
+		render.Column{Header: "INSTANCE-ID", Key: "instance_id", HideEmpty: true},
+		render.Column{Header: "CONSUMER-ID", Key: "member_id", Wide: true},
+		render.Column{Header: "ASSIGNMENT", Key: "assignment", Wide: true},
+		render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true})
+	w.Begin(render.Sheet{Name: "members", Row: "member", Columns: columns})
+	out := &ordered{o: &p.o.order, w: w}
 	for _, d := range p.snap.Groups {
-		if err := p.snap.GroupErr(d); err != nil {
-			p.failed(err)
-			p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q: %w", d.Name, err), Kind: offset.KindPartial, Hint: cli.RightsHint(err)})
-			continue
+		if !p.groupFailed(d) {
+			p.memberRows(out, d)
 		}
-		sums := map[string]*inspect.Totals{}
-		for _, m := range d.Members {
-			sums[m.ID] = &inspect.Totals{Status: inspect.StatusOK}
+	}
+	out.end()
+}
+
+// memberRows are the members of a group with what they hold; of the partitions that were asked for where some were.
+func (p *inspection) memberRows(out *ordered, d inspect.Description) {
+	sums := map[string]*sum{}
+	for _, m := range d.Members {
+		sums[m.ID] = newSum()
+	}
+	for r, dg := range p.judged.Rows(d) {
+		p.count(r, dg)
+		if r.Member != nil {
+			sums[r.Member.ID].add(r, dg)
 		}
-		for r := range p.snap.Rows(d) {
-			p.count(r)
-			if r.Member != nil {
-				sums[r.Member.ID].Add(r)
+	}
+	holders := 0
+	for _, m := range d.Members {
+		t, held := sums[m.ID], m.Assigned
+		if p.o.scope.Any() {
+			if held = t.parts; len(held) == 0 {
+				continue
 			}
 		}
-		for _, m := range d.Members {
-			t := sums[m.ID]
-			lag := render.Int(t.Lag)
-			if !t.Committed {
-				lag = render.None()
-			}
-			w.Row(render.String(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(m.Assigned))),
-				lag, cli.StatusCell(t.Status), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(m.Assigned)), render.Bool(t.Incomplete))
-		}
-		if len(d.Members) == 0 {
-			p.allDenied = false
-			p.o.app.Streams.Note("group %s has no members (%s)", d.Name, strings.TrimSpace(string(d.Type)+" "+d.State))
-		}
+		holders++
+		cells := []render.Cell{render.String(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
+		cells = append(append(cells, t.status()...), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete))
+		out.add(standingOf(&t.health), cells)
+	}
+	switch {
+	case len(d.Members) == 0:
+		p.allDenied = false
+		p.o.app.Streams.Note("group %s has no members (%s)", d.Name, strings.TrimSpace(string(d.Type)+" "+d.State))
+	case holders == 0:
+		p.o.app.Streams.Note("no member of group %s holds a partition that was asked for", d.Name)
 	}
 }
 

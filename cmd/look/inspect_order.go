@@ -1,0 +1,202 @@
+package look
+
+// Which rows, and in which order: --sort, --top, --min-lag, --only and --inactive of inspect.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// orderFlags choose and order the rows of inspect.
+type orderFlags struct {
+	sort     string
+	top      int
+	minLag   int64
+	only     string
+	inactive string
+
+	idleFor time.Duration
+}
+
+func sortWords() []string { return []string{"name", "lag", "age", "verdict"} }
+
+// onlyWords are states of a partition's commit, and all verdicts.
+func onlyWords() []string {
+	words := []string{"lagging", "out-of-range"}
+	for _, h := range inspect.Healths() {
+		words = append(words, string(h))
+	}
+	return words
+}
+
+func (o *orderFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.sort, "sort", "name", "order by `WORD`: name, lag, age (of the next record) or verdict, the worst first; what is unknown comes first")
+	f.IntVar(&o.top, "top", 0, "only the first `N` rows; without --sort, by verdict")
+	f.Int64Var(&o.minLag, "min-lag", 0, "only rows whose lag is at least `RECORDS`, or unknown")
+	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or a verdict such as stalled or no-commit; of groups, those with such a partition")
+	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose next record waits for at least this `DURATION`: nobody has read it for so long")
+	for name, words := range map[string][]string{"sort": sortWords(), "only": onlyWords()} {
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+func (o *orderFlags) parse(c *cobra.Command) error {
+	switch {
+	case !slices.Contains(sortWords(), o.sort):
+		return cli.Usagef("use "+strings.Join(sortWords(), ", "), "--sort %q is not one of its values", o.sort)
+	case o.only != "" && !slices.Contains(onlyWords(), o.only):
+		return cli.Usagef("use "+strings.Join(onlyWords(), ", "), "--only %q is not one of its values", o.only)
+	case o.top < 0 || c.Flags().Changed("top") && o.top == 0:
+		return cli.Usagef("", "--top must be at least 1")
+	case o.minLag < 0:
+		return cli.Usagef("", "--min-lag must not be negative")
+	}
+	if o.top > 0 && !c.Flags().Changed("sort") {
+		o.sort = "verdict"
+	}
+	if o.inactive == "" {
+		return nil
+	}
+	d, err := offset.ParseDuration(o.inactive)
+	if err != nil {
+		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--inactive: %w", err), Hint: cli.HintOf(err)}
+	}
+	o.idleFor = d
+	return nil
+}
+
+// standing is what a row, or a sum of rows, is chosen and ordered by.
+type standing struct {
+	lag      int64
+	hasLag   bool
+	lagKnown bool // false where a part of the lag is unknown
+	age      inspect.LagTime
+	health   inspect.Health
+}
+
+func standingOf(h *inspect.GroupHealth) standing {
+	return standing{lag: h.Lag, hasLag: h.HasLag(), lagKnown: !h.LagIncomplete(), age: h.LagTime, health: h.Health}
+}
+
+// fits says that --min-lag lets a row through. A lag that is unknown may be any number.
+func (o *orderFlags) fits(s standing) bool {
+	return o.minLag == 0 || !s.lagKnown || s.hasLag && s.lag >= o.minLag
+}
+
+func (o *orderFlags) compare(a, b standing) int {
+	first := func(x, y bool) int { // those for which it is true come first
+		switch {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	}
+	switch o.sort {
+	case "lag":
+		return cmp.Or(first(!a.lagKnown && !a.hasLag, !b.lagKnown && !b.hasLag), first(a.hasLag, b.hasLag), cmp.Compare(b.lag, a.lag))
+	case "age":
+		unknown := func(s standing) bool { return !s.age.Known && s.age.Unknown != "" }
+		return cmp.Or(first(unknown(a), unknown(b)), cmp.Compare(b.age.D, a.age.D), cmp.Compare(b.lag, a.lag))
+	case "verdict":
+		return cmp.Or(b.health.Compare(a.health), cmp.Compare(b.age.D, a.age.D), cmp.Compare(b.lag, a.lag))
+	}
+	return 0
+}
+
+// ordered writes rows in the order that was asked for: at once where that is the order in which they come.
+type ordered struct {
+	o    *orderFlags
+	w    *render.Writer
+	rows []orderedRow
+}
+
+type orderedRow struct {
+	standing
+	cells []render.Cell
+}
+
+func (r *ordered) add(s standing, cells []render.Cell) {
+	if !r.o.fits(s) {
+		return
+	}
+	if r.o.sort == "name" && r.o.top == 0 {
+		r.w.Row(cells...)
+		return
+	}
+	r.rows = append(r.rows, orderedRow{s, cells})
+}
+
+// end writes what is left.
+func (r *ordered) end() {
+	slices.SortStableFunc(r.rows, func(a, b orderedRow) int { return r.o.compare(a.standing, b.standing) })
+	if r.o.top > 0 {
+		r.rows = r.rows[:min(len(r.rows), r.o.top)]
+	}
+	for _, x := range r.rows {
+		r.w.Row(x.cells...)
+	}
+	r.rows = nil
+}
+
+// shows says that --only lets a partition through.
+func (o *orderFlags) shows(r *inspect.Row, d *inspect.Diagnosis) bool {
+	switch o.only {
+	case "":
+		return true
+	case "lagging":
+		return r.Lag != nil && *r.Lag > 0
+	case "out-of-range":
+		return r.Status == inspect.StatusBelowLogStart || r.Status == inspect.StatusPastLogEnd || r.Status == inspect.StatusInvalidCommit
+	case "no-commit":
+		return r.Status == inspect.StatusNoCommit
+	}
+	return d.Verdicts.Has(inspect.Health(o.only))
+}
+
+// inactiveGroup says that --inactive lets a group through: it is known to have no members, and the record that it would read
+// next has waited for so long.
+func (o *orderFlags) inactiveGroup(d inspect.Description, h *inspect.GroupHealth) bool {
+	return o.idleFor == 0 || inspect.ReadersOf(d) == inspect.ReadersNone && h.LagTime.Known && h.LagTime.Basis != "" && h.LagTime.D >= o.idleFor
+}
+
+// verdictCell is a row's status for eyes: what is wrong with the commit, or else the verdict on its reader.
+func verdictCell(s inspect.Status, h inspect.Health) render.Cell {
+	if s.Unhealthy() || s == inspect.StatusUnstable || h == inspect.HealthUnknown {
+		return cli.StatusCell(s)
+	}
+	c := render.String(string(h))
+	switch {
+	case h.Alarming():
+		return c.Styled(render.Bad)
+	case h == inspect.HealthOK || h == inspect.HealthCatchingUp:
+		return c.Styled(render.Good)
+	case h == inspect.HealthNoCommit || h == inspect.HealthIdle:
+		return c
+	}
+	return c.Styled(render.Warn)
+}
+
+// statusColumns are the status for eyes, and apart for programs.
+func statusColumns() []render.Column {
+	return []render.Column{
+		{Header: "STATUS", NoJSON: true, NoCSV: true}, {Key: "status", NoTable: true}, {Key: "verdict", NoTable: true},
+		{Key: "verdicts", NoTable: true, NoCSV: true},
+	}
+}
+
+func statusCells(s inspect.Status, h inspect.Health, v inspect.Verdicts) []render.Cell {
+	return []render.Cell{verdictCell(s, h), render.String(string(s)), render.String(string(h)), cli.VerdictsCell(v)}
+}

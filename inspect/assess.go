@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/koffset/koffset/internal/records"
+)
+
+// Assessment judges the rows of a single snapshot, by the same rules as a History judges many: what needs time to be seen, a
+// commit that stands still or a lag that grows, is not among its verdicts.
+type Assessment struct {
+	Snapshot *Snapshot
+	At       time.Time
+	Rules    Rules
+	// Ages are the next records; a row that waits and is not here has an unknown age.
+	Ages map[GroupPartition]TimedLag
+	// LeftOut is of how many groups no age was read, since they have too many rows that wait.
+	LeftOut   int
+	retention map[string]Retention
+}
+
+// Assess reads what the verdicts on a snapshot rest on beside offsets: the next records of at most most rows that wait, and
+// the retention of their topics. Groups are read whole, those with the fewest such rows first, so that what is told of a group
+// is not a sample. A right that is missing makes ages unknown, not the call fail.
+func Assess(ctx context.Context, cl *kgo.Client, s *Snapshot, rules Rules, at time.Time, most int) *Assessment {
+	a := &Assessment{Snapshot: s, At: at, Rules: rules, Ages: map[GroupPartition]TimedLag{}}
+	asks, topics := a.choose(most)
+	var eg errgroup.Group
+	eg.Go(func() error { a.retention = ReadRetention(ctx, cl, topics); return nil })
+	spans := make([]records.Span, 0, len(asks))
+	for _, x := range asks {
+		spans = append(spans, probeSpan(x))
+	}
+	if len(spans) > 0 {
+		found := records.Reader{Client: cl, Isolation: s.Query.Isolation}.First(ctx, spans)
+		for _, x := range asks {
+			got := found[probeSpan(x)]
+			a.Ages[x.GroupPartition] = TimedLag{Next: got.Record, Err: got.Err}
+		}
+	}
+	_ = eg.Wait() // what could not be read is not in the map
+	return a
+}
+
+func (a *Assessment) choose(most int) (asks []Suspect, topics []string) {
+	var groups [][]Suspect
+	named := map[string]bool{}
+	for _, d := range a.Snapshot.Groups {
+		list := slices.Collect(a.Snapshot.waiting(d))
+		for _, x := range list {
+			named[x.Topic] = true
+		}
+		groups = append(groups, list)
+	}
+	slices.SortStableFunc(groups, func(x, y []Suspect) int { return cmp.Compare(len(x), len(y)) })
+	for _, list := range groups {
+		if len(asks)+len(list) > most {
+			a.LeftOut++
+			continue
+		}
+		asks = append(asks, list...)
+	}
+	for t := range named {
+		topics = append(topics, t)
+	}
+	return asks, topics
+}
+
+// waiting are a group's rows with offsets to read, each with where its reader goes on: the commit, or the log start where a
+// commit should be and is not.
+func (s *Snapshot) waiting(d Description) iter.Seq[Suspect] {
+	return func(yield func(Suspect) bool) {
+		readers := groupReadersOf(d)
+		for r := range s.Rows(d) {
+			if r.Bounds == nil || r.Status == StatusError {
+				continue
+			}
+			from, ok := r.next()
+			if !ok && r.Committed == nil && (readers.of(r.Member) == ReadersSome || s.commitsTo(d.Name, r.Topic)) {
+				from, ok = r.Bounds.Start, true
+			}
+			if end := r.Bounds.EndFor(s.Query.Isolation); ok && from < end && !yield(Suspect{GroupPartition{r.Group, r.Partition}, from, end}) {
+				return
+			}
+		}
+	}
+}
+
+// Rows are a group's rows with their verdicts. The pointers are valid until the next row.
+func (a *Assessment) Rows(d Description) iter.Seq2[*Row, *Diagnosis] {
+	return func(yield func(*Row, *Diagnosis) bool) {
+		readers := groupReadersOf(d)
+		topic, expected := "", false
+		iso := a.Snapshot.Query.Isolation
+		for r := range a.Snapshot.Rows(d) {
+			if r.Topic != topic {
+				topic, expected = r.Topic, a.Snapshot.commitsTo(d.Name, r.Topic)
+			}
+			_, now := r.sample(iso, a.At)
+			w := WindowOf(now)
+			w.Status, w.Bounds, w.Readers, w.Expected, w.Retention = r.Status, r.Bounds, readers.of(r.Member), expected, a.retention[r.Topic]
+			w.Age = UnknownAge(AgeNotRead)
+			if t, ok := a.Ages[GroupPartition{r.Group, r.Partition}]; ok {
+				w.Age = t.BehindNow(a.At)
+				w.Drained = t.Err == nil && t.Next == nil
+			}
+			dg := Diagnose(w, a.Rules)
+			if !yield(&r, &dg) {
+				return
+			}
+		}
+	}
+}
