@@ -16,6 +16,7 @@ import (
 
 // probe is when an idle partition is looked at next.
 type probe struct {
+	since time.Time // it is idle
 	at    time.Time
 	pause time.Duration
 }
@@ -25,7 +26,20 @@ const (
 	probeMost  = 5 * time.Second
 )
 
-func (p *probe) reset(now time.Time) { p.at, p.pause = now.Add(probeFirst), probeFirst }
+func (p *probe) reset(now time.Time) { p.since, p.at, p.pause = now, now.Add(probeFirst), probeFirst }
+
+// due is when the next look is due. While others' records arrive a partition is rarely idle: it waits for its turn in the
+// responses, and a look would read a batch that the client is about to bring.
+func (p *probe) due(taken time.Time) time.Time {
+	quiet, patience := taken.Add(probeFirst), p.since.Add(probeMost)
+	if patience.Before(quiet) {
+		quiet = patience
+	}
+	if quiet.After(p.at) {
+		return quiet
+	}
+	return p.at
+}
 
 func (p *probe) later(now time.Time) {
 	p.pause = min(2*p.pause, probeMost)
@@ -43,8 +57,10 @@ func (r *run) probeAt(time.Time) time.Time {
 		return at
 	}
 	for _, p := range r.list {
-		if r.probes(p) && (at.IsZero() || p.probe.at.Before(at)) {
-			at = p.probe.at
+		if r.probes(p) {
+			if due := p.probe.due(r.taken); at.IsZero() || due.Before(at) {
+				at = due
+			}
 		}
 	}
 	return at
@@ -58,7 +74,7 @@ func (r *run) probeIdle(now time.Time) error {
 	var ask []records.Span
 	by := map[records.Span]*part{}
 	for _, p := range r.list {
-		if r.probes(p) && !now.Before(p.probe.at) {
+		if r.probes(p) && !now.Before(p.probe.due(r.taken)) {
 			s := records.Span{Partition: p.Partition, From: p.seen, Until: p.end}
 			ask, by[s] = append(ask, s), p
 			p.probe.later(now)

@@ -41,6 +41,7 @@ type run struct {
 	commit  commits
 	found   chan discovery
 	probed  chan map[*part]records.Answer
+	taken   time.Time // when records last came, of any partition
 	probing bool
 
 	window     window
@@ -385,7 +386,8 @@ func (r *run) takeBatch(p *part, fp *kgo.FetchPartition) error {
 	}
 	p.pub.logEnd.Store(end)
 	p.hear(r.cfg.now())
-	p.probe.reset(r.cfg.now())
+	r.taken = r.cfg.now()
+	p.probe.reset(r.taken)
 	left := r.left
 	if r.pace != nil {
 		left = -1 // counted when they are handed out: the first partition must not take all of them
