@@ -46,6 +46,9 @@ func TestRealEveryRecordOnce(t *testing.T) {
 				}
 			}
 			for i, ranges := range parts {
+				if len(ranges) == 0 {
+					continue // a log that ends at the middle
+				}
 				want := slices.DeleteFunc(slices.Clone(want), func(at string) bool {
 					_, n, _ := strings.Cut(at, "@")
 					return (n == "0" || n == "1" || n == "2") != (i == 0)
