@@ -103,6 +103,11 @@ type PlanGroup struct {
 	Create bool `json:"create,omitempty"`
 	// Delete says that the group itself is deleted, with everything that it stored.
 	Delete bool `json:"delete,omitempty"`
+	// Hidden says, where Delete is set, what of the group could not be seen: then the commits that can be seen are deleted
+	// one by one, and the group itself is left to the broker, which removes a group that stores nothing.
+	Hidden string `json:"hidden,omitempty"`
+	// TakeHidden says that the group is deleted although some of it may be hidden.
+	TakeHidden bool `json:"take_hidden,omitempty"`
 	// Application is what kind of program is behind the group, where its name and history tell.
 	Application string `json:"application,omitempty"`
 }

@@ -90,6 +90,15 @@ func TestDeleteOffsetCasesOfKafka(t *testing.T) {
 					t.Errorf("it does not say who is in it: %s", r.err)
 				}
 			}
+			// A topic that the running group does not subscribe to can go, as Kafka's own tool lets it (KIP-496).
+			gaveUp := b.topic("gave-up", 1)
+			m.Close()
+			b.koffset(0, "reset", own, "--topic", gaveUp, "--to-offset", "0", "--execute", "--wait-empty", "60s")
+			m = join(t, b.cl, o)
+			b.koffset(0, "delete", own, "--topic", gaveUp, "--execute")
+			if _, left := kafkatest.Commits(t, b.cl, own)[gaveUp]; left {
+				t.Error("the commit on the topic that the group gave up is left")
+			}
 			m.Close()
 			b.koffset(0, "delete", own, "--topic", topic+":0", "--execute", "--wait-empty", "60s")
 			if out := java(other, topic+":0"); !strings.Contains(out, "Successful") {
@@ -162,12 +171,17 @@ func TestEvictStaticMember(t *testing.T) {
 				join = kafkatest.Join848
 			}
 			m := join(t, b.cl, kafkatest.MemberOptions{Group: g, Topics: []string{topic}, InstanceID: "pod-1"})
+			// While it runs it comes back, and its commit stays.
+			if r := b.koffset(3, "delete", g, "--evict", "--evict-watch", "40s", "--execute"); !strings.Contains(r.err, "it came back after it was evicted") {
+				t.Errorf("got %s", r.err)
+			}
+			b.only(one(topic, 0))
 			m.Close()
 			if r := b.koffset(3, "delete", g, "--execute"); !strings.Contains(r.err, "(static pod-1)") {
 				t.Errorf("it does not name the static member: %s", r.err)
 			}
 			b.koffset(0, "delete", g, "--evict")
-			if r := b.koffset(0, "delete", g, "--evict", "--execute"); !strings.Contains(r.err, "evicted kafkatest (static pod-1)") {
+			if r := b.koffset(0, "delete", g, "--evict", "--evict-watch", "1s", "--execute"); !strings.Contains(r.err, "evicted kafkatest (static pod-1)") {
 				t.Errorf("got %s", r.err)
 			}
 			b.only(map[string]map[int32]int64{})
@@ -216,6 +230,23 @@ func TestResetWithoutRights(t *testing.T) {
 	}
 	if r := lim(7, "delete", g, "--topic", ta, "--execute"); !strings.Contains(r.out, "the user needs DELETE on the group") {
 		t.Errorf("got\n%s%s", r.out, r.err)
+	}
+	// What this user may not see is not destroyed unseen: the commit on b is hidden from him. He is told, what he sees goes, and
+	// the group stays with what it has on b.
+	k.Allow(t, user, kmsg.ACLResourceTypeGroup, g, kmsg.ACLOperationDelete)
+	if r := lim(0, "reset", g, "--all-topics", "--to-earliest"); !strings.Contains(r.err, "commits on topics that this user may not describe are hidden") {
+		t.Errorf("reset --all-topics says nothing of what is hidden: %s", r.err)
+	}
+	lim(0, "delete", g)
+	b.only(map[string]map[int32]int64{ta: {0: 2}, tb: {0: 5}})
+	if r := lim(4, "delete", g, "--execute"); !strings.Contains(r.err, "the group itself is left") || !strings.Contains(r.err, "left: "+g) {
+		t.Errorf("got\n%s%s", r.out, r.err)
+	}
+	b.only(map[string]map[int32]int64{tb: {0: 5}})
+	kafkatest.Commit(t, b.cl, g, kafkatest.At(ta, 0, 5))
+	lim(0, "delete", g, "--allow-hidden", "--execute")
+	if left := kafkatest.Commits(t, b.cl, g); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 	// Without any right on a group.
 	other := b.prefix + "other"

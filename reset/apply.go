@@ -209,6 +209,7 @@ type applier struct {
 	mu      sync.Mutex
 	todo    map[string][]int // group -> its rows to write, by index
 	remove  map[string]int   // groups to delete as a whole: their place in Result.Groups
+	careful map[string]int   // groups to delete commit by commit, since some may be hidden: their place in Result.Groups
 	types   map[string]string
 	journal *checkpointfile.Journal
 	at      map[int]int // row -> its index in the journal
@@ -225,6 +226,7 @@ func (a *applier) prepare(c *Checked) error {
 	if len(a.res.Failed) > 0 && (a.o.Whole || len(a.res.Failed) == len(a.plan.Groups)) {
 		return &DriftError{Drifts: c.telling()}
 	}
+	a.careful = map[string]int{}
 	a.todo, a.remove, a.types, a.at = map[string][]int{}, map[string]int{}, map[string]string{}, map[int]int{}
 	for _, pg := range a.plan.Groups {
 		a.types[pg.Name] = pg.Type
@@ -259,6 +261,9 @@ func (a *applier) prepareGroup(pg PlanGroup, drifts []Drift, gone bool) {
 		one.Outcome, one.Err = OutcomeRefused, (&DriftError{Drifts: drifts}).short()
 	case gone:
 		one.Outcome = OutcomeUnchanged
+	case pg.Hidden != "":
+		one.Outcome, one.Err = OutcomeLeft, fmt.Errorf("the group itself is left, and the broker removes it once it stores nothing: %s", pg.Hidden)
+		a.careful[pg.Name] = len(a.res.Groups)
 	default:
 		a.remove[pg.Name] = len(a.res.Groups)
 	}
@@ -343,7 +348,11 @@ func (a *applier) set(o Outcome, err error, rows ...int) {
 // setGroup records what became of a group that was to be deleted.
 func (a *applier) setGroup(o Outcome, err error, name string) {
 	a.mu.Lock()
-	g := &a.res.Groups[a.remove[name]]
+	at, ok := a.remove[name]
+	if !ok {
+		at = a.careful[name]
+	}
+	g := &a.res.Groups[at]
 	g.Outcome, g.Err = o, err
 	a.mu.Unlock()
 	a.journal.NoteGroup(state(o), reason(err), name)

@@ -33,6 +33,7 @@ const (
 	NoteStreams     NoteKind = "streams"      // internal topics were left out
 	NotePastStable  NoteKind = "past-stable"  // records of an open transaction would be skipped
 	NoteGone        NoteKind = "gone"         // commits on topics or partitions that do not exist any more
+	NoteHidden      NoteKind = "hidden"       // commits that this user may not see
 	NoteWithout     NoteKind = "without"      // groups that a pattern chose and that store nothing in scope
 )
 
@@ -62,6 +63,9 @@ func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*
 		if err := plan(g); err != nil {
 			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
 		}
+	}
+	if v := f.Visibility; v != nil && !v.All() && len(b.Plan.Groups) > 0 {
+		b.Notes = append(b.Notes, Note{Kind: NoteHidden, Text: v.String()})
 	}
 	if n := len(b.Without); n > 0 {
 		const shown = 5
@@ -239,12 +243,27 @@ func (o Only) keeps(f offset.Facts, iso offset.Isolation) bool {
 	return true
 }
 
+// allowedInUse says that what a plan does to a group in use is only to remove commits on topics that it gave up.
+func (b *Built) allowedInUse(g *GroupFacts, rows []Change) bool {
+	pg := b.Plan.Groups[len(b.Plan.Groups)-1]
+	n := 0
+	for _, c := range rows {
+		if !c.Changes() {
+			continue
+		}
+		if n++; c.Action != checkpointfile.ActionDelete || !g.gaveUp(c.Topic) {
+			return false
+		}
+	}
+	return n > 0 && (!pg.Delete || pg.Hidden != "")
+}
+
 // notes says what a reader of the group's rows should know.
 func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 	add := func(k NoteKind, format string, args ...any) {
 		b.Notes = append(b.Notes, Note{Group: g.Name, Kind: k, Text: fmt.Sprintf(format, args...)})
 	}
-	if g.Active() {
+	if g.Active() && !b.allowedInUse(g, rows) {
 		add(NoteActive, "%s: executing the plan would be refused", Activity(g.Description))
 	}
 	switch g.Application {

@@ -22,6 +22,7 @@ const (
 	DriftCommit   DriftKind = "commit"   // the group committed since
 	DriftBounds   DriftKind = "bounds"   // the target is outside the log now
 	DriftUnknown  DriftKind = "unknown"  // it could not be read again
+	DriftHidden   DriftKind = "hidden"   // a group that is to be deleted may store what this user may not see
 )
 
 // Drift is one thing that moved between a plan and now.
@@ -187,7 +188,10 @@ func (x *groupCheck) run() {
 			writes = append(writes, i)
 		}
 	}
-	removes := x.pg.Delete && !g.NotFound
+	removes := x.pg.Delete && x.pg.Hidden == "" && !g.NotFound
+	if v := x.f.Visibility; removes && v != nil && !v.All() && !x.pg.TakeHidden && g.Type != inspect.TypeShare {
+		x.add(DriftHidden, nil, nil, "%s", v)
+	}
 	if x.pg.Delete {
 		c.Gone[g.Name] = g.NotFound
 		x.unseen()

@@ -3,6 +3,7 @@ package reset
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,8 +144,21 @@ func TestTopicThatARunningGroupGaveUp(t *testing.T) {
 			t.Errorf("%s: drifts %v", tc.name, c.Drifts)
 		}
 	}
-	// Moving a commit is another matter, and so is the group as a whole.
+	// Moving a commit is another matter, and so is the group as a whole. The plan says so, and does not warn where it need not.
 	f := w.read()
+	f.Groups["a"].State, f.Groups["a"].Members = "Stable", []inspect.Member{{Topics: []string{"u"}}}
+	active := func(b *Built, err error) bool {
+		rowsOf(t, b, err)
+		return slices.ContainsFunc(b.Notes, func(n Note) bool { return n.Kind == NoteActive })
+	}
+	t0 := Scope{Topics: []offset.TopicSpec{{Topic: "t", Partitions: []int32{0}}}}
+	if active(BuildDelete(&Request{Verb: "delete", Groups: w.groups()[:1], Scope: t0}, f, false)) {
+		t.Error("deleting what was given up is called refused")
+	}
+	if !active(BuildDelete(&Request{Verb: "delete", Groups: w.groups()[:1]}, f, true)) || !active(Build(&Request{Verb: "reset", Groups: w.groups()[:1], Scope: t0, Position: earliest}, f)) {
+		t.Error("a group in use is not called so")
+	}
+	f = w.read()
 	f.Groups["a"].State, f.Groups["a"].Members = "Stable", []inspect.Member{{Topics: []string{"u"}}}
 	b, err := Build(&Request{Verb: "reset", Groups: w.groups()[:1], Scope: Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, Position: earliest}, w.read())
 	rowsOf(t, b, err)

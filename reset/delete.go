@@ -48,6 +48,12 @@ func (b *Built) deleteGroup(r *Request, f *Facts, g *GroupFacts, whole bool) err
 	}
 	b.Plan.Changes = append(b.Plan.Changes, rows...)
 	b.addGroup(g, whole)
+	if last := &b.Plan.Groups[len(b.Plan.Groups)-1]; whole {
+		last.TakeHidden = r.Task.TakeHidden
+		if v := f.Visibility; v != nil && !v.All() && !last.TakeHidden && g.Type != inspect.TypeShare {
+			last.Hidden = v.String()
+		}
+	}
 	b.notes(g, rows, nil)
 	return nil
 }

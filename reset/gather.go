@@ -23,6 +23,14 @@ type Facts struct {
 	ClusterID string
 	Groups    map[string]*GroupFacts
 	Parts     *inspect.Facts
+	// Visibility is read where a plan is about everything that a group stores; nil elsewhere.
+	Visibility *inspect.Visibility
+}
+
+// seeAll reads what may be hidden.
+func (f *Facts) seeAll(ctx context.Context, cl *kgo.Client) {
+	v := inspect.ReadVisibility(ctx, cl)
+	f.Visibility = &v
 }
 
 // of are the facts about one partition of one group.
@@ -68,6 +76,9 @@ func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
 	f, err := readGroups(ctx, cl, r.Groups)
 	if err != nil {
 		return nil, err
+	}
+	if r.Scope.All && r.Task.Repair == nil {
+		f.seeAll(ctx, cl)
 	}
 	names := map[string]bool{}
 	for _, g := range f.Groups {
@@ -157,6 +168,9 @@ func Refresh(ctx context.Context, cl *kgo.Client, p *Plan) (*Facts, error) {
 		if c.Changes() || c.Action == checkpointfile.ActionNone {
 			parts[c.Partition] = true
 		}
+	}
+	if slices.ContainsFunc(p.Groups, func(g PlanGroup) bool { return g.Delete && g.Hidden == "" && !g.TakeHidden }) {
+		f.seeAll(ctx, cl)
 	}
 	for _, g := range p.Groups {
 		if g.Delete {

@@ -14,6 +14,8 @@ type Task struct {
 	// groups themselves.
 	Delete bool
 	Whole  bool
+	// TakeHidden deletes groups as a whole although they may store something that this user may not see.
+	TakeHidden bool
 	// Repair mends invalid commits in these ways.
 	Repair *Mends
 }

@@ -93,10 +93,20 @@ func (a *applier) verifyGroups(ctx context.Context) {
 			look = append(look, inspect.Group{Name: name, Type: inspect.GroupType(a.types[name])})
 		}
 	}
+	for name := range a.careful {
+		look = append(look, inspect.Group{Name: name, Type: inspect.GroupType(a.types[name])})
+	}
 	if len(look) == 0 {
 		return
 	}
 	for name, d := range inspect.Describe(ctx, a.cl, look) {
+		if _, ok := a.careful[name]; ok {
+			// Brokers before 4.0 remove a group with its last commit at once: then nothing was hidden.
+			if d.NotFound {
+				a.setGroup(OutcomeDeleted, nil, name)
+			}
+			continue
+		}
 		g := a.res.Groups[a.remove[name]]
 		switch {
 		case d.NotFound:

@@ -4,6 +4,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -115,10 +116,34 @@ type Run struct {
 	Left   int
 
 	impacts map[reset.Key]reset.Impact
+	audited bool // a line in the audit log says what became of it
 }
 
-// Do shows the plan, and executes it where --execute says so.
+// Do shows the plan, and executes it where --execute says so. Whatever keeps it from being executed is in the audit log.
 func (w *Run) Do(ctx context.Context) error {
+	err := w.do(ctx)
+	if err != nil {
+		w.Refused(err)
+	}
+	return err
+}
+
+// Refused writes down that a command was not executed, once, unless what became of it is written down already.
+func (w *Run) Refused(err error) {
+	if w.audited || !w.Flags.Execute {
+		return
+	}
+	var failed []error
+	for _, g := range w.Built.Failed {
+		failed = append(failed, g)
+	}
+	if all := errors.Join(failed...); all != nil {
+		err = all // the command's own error only says that they were named
+	}
+	w.audit(nil, "refused", err)
+}
+
+func (w *Run) do(ctx context.Context) error {
 	verb := w.Built.Plan.Verb
 	if cli.IsStdout(w.Flags.PlanOut) {
 		w.App.Streams.GiveOut()

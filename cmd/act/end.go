@@ -85,9 +85,10 @@ func (w *Run) auditReady() error {
 
 // audit appends a line to the audit logs. Failing to do so after the fact is said, and changes nothing about what was done.
 func (w *Run) audit(res *reset.Result, outcome string, err error) {
+	w.audited = true
 	p := w.Built.Plan
 	a := checkpointfile.Audit{Time: w.App.Now(), User: UserName(w.App), Host: HostName(), Version: w.App.Version, Command: w.App.CommandLine(),
-		Verb: p.Verb, ClusterID: w.S.Cluster.ID, Profile: w.S.Settings.Profile, Groups: w.groupNames(), PlanDigest: p.Digest, Outcome: outcome}
+		Verb: p.Verb, ClusterID: w.S.Cluster.ID, Profile: w.S.Settings.Profile, Groups: w.auditNames(), PlanDigest: p.Digest, Outcome: outcome}
 	if res != nil {
 		a.UndoID, a.Changed, a.Unknown = res.UndoID, res.Count(reset.OutcomeChanged), res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified)
 		a.Failed = res.Bad() - a.Unknown
@@ -125,4 +126,15 @@ func auditWord(code offset.ErrorKind, res *reset.Result) string {
 		return "unknown"
 	}
 	return "failed"
+}
+
+// auditNames are the groups that a command was about, also those that it could not make a plan for.
+func (w *Run) auditNames() []string {
+	names := w.groupNames()
+	for _, g := range w.Built.Failed {
+		if !slices.Contains(names, g.Group) {
+			names = append(names, g.Group)
+		}
+	}
+	return names
 }

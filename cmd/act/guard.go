@@ -257,6 +257,8 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 			hint = hintStop
 		case drift.Has(reset.DriftGroup):
 			code, hint = offset.KindNotFound, "make a new plan with --create; nothing was changed"
+		case drift.Has(reset.DriftHidden):
+			hint = "plan it again as this user, or with --allow-hidden; nothing was changed"
 		case drift.Has(reset.DriftUnstable):
 			hint = "wait until the transaction ends, or add --wait-empty 60s; nothing was changed"
 		case drift.Has(reset.DriftCluster), drift.Has(reset.DriftTopic):

@@ -235,7 +235,11 @@ func (w *Run) notes() {
 	said := map[reset.NoteKind]bool{}
 	for _, n := range w.Built.Notes {
 		if n.Group == "" {
-			w.App.Streams.Note("%s", n.Text)
+			if n.Kind == reset.NoteHidden {
+				w.App.Streams.Warn("%s", n.Text)
+			} else {
+				w.App.Streams.Note("%s", n.Text)
+			}
 			continue
 		}
 		who := "group " + n.Group

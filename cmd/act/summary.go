@@ -49,6 +49,8 @@ func (w *Run) subject(s reset.Summary) string {
 		}
 	}
 	switch {
+	case w.removes() && w.Built.Plan.Groups[0].Hidden != "":
+		return fmt.Sprintf("%s of %s %s deleted, and the group itself is left", text.Plural(s.Deleted, "commit"), one, map[bool]string{true: "is", false: "are"}[s.Deleted == 1])
 	case w.removes():
 		return fmt.Sprintf("%s %s deleted with %s", one, are, text.Plural(s.Deleted, "commit"))
 	case s.Changed == 0:

@@ -110,7 +110,9 @@ func (o *applyOptions) run(ctx context.Context, s *cli.Session, p *reset.Plan) e
 		hard = append(hard, d)
 	}
 	if len(hard) > 0 {
-		return w.NotApplied(ctx2, &reset.DriftError{Drifts: hard})
+		err := w.NotApplied(ctx2, &reset.DriftError{Drifts: hard})
+		w.Refused(err)
+		return err
 	}
 	// Shown as it would be applied now: a row that stands right already says so. The digest stays the reviewed plan's.
 	now := *p

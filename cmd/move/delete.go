@@ -17,6 +17,8 @@ type deleteOptions struct {
 	scope scopeFlags
 	only  cli.OnlyFlag
 	req   reset.Request
+
+	takeHidden bool
 }
 
 // NewDelete is the command delete.
@@ -28,6 +30,9 @@ func NewDelete(a *cli.App) *cobra.Command {
 		Long: `Without --topic: the group with everything it stored. With --topic, or --all-topics: only those offsets; their reader
 then starts where its own auto.offset.reset says. What was stored goes to the undo journal first, and koffset undo commits it
 again. A group with members is refused.
+
+The broker leaves out commits on topics that you may not describe. Where there may be such, the commits that can be seen are
+deleted one by one, and the group itself is left (status 4); --allow-hidden deletes it, and what was hidden is not in the journal.
 
 --evict removes static members (group.instance.id) that a stopped application left behind, before it deletes, and watches
 whether one comes back, since its application then runs; dynamic members are never removed. Nothing is changed, and nobody evicted, without --execute.` + cli.ExitStatus(
@@ -56,6 +61,7 @@ whether one comes back, since its application then runs; dynamic members are nev
 	o.scope.add(c)
 	o.only.Add(c)
 	o.write.AddEvict(c)
+	c.Flags().BoolVar(&o.takeHidden, "allow-hidden", false, "delete the group although it may have commits on topics that you may not describe")
 	return c
 }
 
@@ -79,7 +85,7 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 	if !named && (o.only != "" || len(o.scope.topics.Exclude) > 0) {
 		return cli.Usagef("add --all-topics", "some offsets were chosen, and no topics")
 	}
-	o.req = reset.Request{Verb: "delete", Asked: "delete", Task: reset.Task{Delete: true, Whole: !named}, Scope: scope, Only: reset.Only(o.only),
+	o.req = reset.Request{Verb: "delete", Asked: "delete", Task: reset.Task{Delete: true, Whole: !named, TakeHidden: o.takeHidden}, Scope: scope, Only: reset.Only(o.only),
 		Position: offset.Position{Kind: offset.Earliest}}
 	if !named {
 		o.req.Scope = reset.Scope{All: true}

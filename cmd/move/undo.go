@@ -230,7 +230,9 @@ func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile
 	built, err := reset.Inverse(e, facts, reset.Undo{Exact: o.exact, Moved: o.write.AllowDrift})
 	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: &reset.Built{Plan: &reset.Plan{Verb: "undo"}}, Whole: true}
 	if err != nil {
-		return w.NotApplied(pctx, err)
+		err = w.NotApplied(pctx, err)
+		w.Refused(err)
+		return err
 	}
 	w.Built = built
 	return w.Do(ctx)
