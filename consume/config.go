@@ -195,7 +195,12 @@ type Fetch struct {
 	// MaxPoll is how many records are taken from the client at a time; 0 is no bound, and 500 for a member of a group, whose
 	// partitions cannot move on while they are handed to the sink.
 	MaxPoll int
-	// Options are added to the fetching client, such as kgo.Rack.
+	// MinBytes is how much a broker waits for, and MaxWait how long; 0 is 1 byte and 500 ms.
+	MinBytes int32
+	MaxWait  time.Duration
+	// Rack lets the nearest replica be read (KIP-392); empty is the leader.
+	Rack string
+	// Options are added to the fetching client, such as hooks.
 	Options []kgo.Opt
 }
 
@@ -208,7 +213,24 @@ type Join struct {
 	InstanceID string
 	// SessionTimeout of the classic protocol; 0 is kgo's 45 s.
 	SessionTimeout time.Duration
+	// Heartbeat of the classic protocol; 0 is kgo's 3 s.
+	Heartbeat time.Duration
+	// RebalanceTimeout is how long the group waits for a member that still works on its records; 0 is kgo's 60 s.
+	RebalanceTimeout time.Duration
+	// Assignors of the classic protocol, the preferred one first; nil is cooperative-sticky.
+	Assignors []Assignor
 }
+
+// Assignor is a way to share partitions between members, by Kafka's name.
+type Assignor string
+
+// The assignors of Kafka's clients.
+const (
+	AssignRange             Assignor = "range"
+	AssignRoundRobin        Assignor = "roundrobin"
+	AssignSticky            Assignor = "sticky"
+	AssignCooperativeSticky Assignor = "cooperative-sticky"
+)
 
 // OffsetStore keeps positions outside Kafka.
 type OffsetStore interface {

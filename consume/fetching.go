@@ -3,6 +3,7 @@ package consume
 // The fetching client: which partitions it reads, how much it holds, and what its errors mean.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -27,10 +28,16 @@ func (c *Config) fetchOptions(s *sizer) []kgo.Opt {
 		kgo.FetchIsolationLevel(iso),
 		// Markers take offsets: only with them does the position reach the end of a transactional topic.
 		kgo.KeepControlRecords(),
-		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.FetchMaxWait(cmp.Or(c.Fetch.MaxWait, 500*time.Millisecond)),
 		kgo.FetchMaxBytes(s.bytes), kgo.FetchMaxPartitionBytes(s.partBytes),
 		kgo.WithHooks(s),
 	)
+	if c.Fetch.MinBytes > 0 {
+		opts = append(opts, kgo.FetchMinBytes(c.Fetch.MinBytes))
+	}
+	if c.Fetch.Rack != "" {
+		opts = append(opts, kgo.Rack(c.Fetch.Rack))
+	}
 	return append(opts, c.Fetch.Options...)
 }
 

@@ -68,15 +68,41 @@ func (m *member) options() []kgo.Opt {
 	if c.Join.Consumer {
 		opts = append(opts, kgo.ServerSideBalancer())
 	} else {
-		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
+		opts = append(opts, kgo.Balancers(c.Join.balancers()...))
 		if c.Join.SessionTimeout > 0 {
 			opts = append(opts, kgo.SessionTimeout(c.Join.SessionTimeout))
 		}
+		if c.Join.Heartbeat > 0 {
+			opts = append(opts, kgo.HeartbeatInterval(c.Join.Heartbeat))
+		}
+	}
+	if c.Join.RebalanceTimeout > 0 {
+		opts = append(opts, kgo.RebalanceTimeout(c.Join.RebalanceTimeout))
 	}
 	if c.Join.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(c.Join.InstanceID))
 	}
 	return opts
+}
+
+func (j *Join) balancers() []kgo.GroupBalancer {
+	var out []kgo.GroupBalancer
+	for _, a := range j.Assignors {
+		switch a {
+		case AssignRange:
+			out = append(out, kgo.RangeBalancer())
+		case AssignRoundRobin:
+			out = append(out, kgo.RoundRobinBalancer())
+		case AssignSticky:
+			out = append(out, kgo.StickyBalancer())
+		case AssignCooperativeSticky:
+			out = append(out, kgo.CooperativeStickyBalancer())
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, kgo.CooperativeStickyBalancer())
+	}
+	return out
 }
 
 // place says where each partition that came is read on, by the engine's own rules, and tells the loop. kgo would only say it

@@ -21,6 +21,21 @@ func (a *App) Settings(cmd *cobra.Command) (*conn.Settings, error) {
 	return s, nil
 }
 
+// SettingsOwning is Settings for a command that has settings of its own in -X and --command-config: those that owns knows.
+// They are in Settings.Owned.
+func (a *App) SettingsOwning(cmd *cobra.Command, owns func(name string) bool) (*conn.Settings, error) {
+	in := a.Inputs(cmd)
+	in.Owns = owns
+	s, err := conn.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range s.Warnings {
+		a.Streams.Warn("%s", w)
+	}
+	return s, nil
+}
+
 // LoadSettings is Settings without a word about what is odd.
 func (a *App) LoadSettings(cmd *cobra.Command) (*conn.Settings, error) {
 	return conn.Load(a.Inputs(cmd))

@@ -114,6 +114,9 @@ only where commits go.
 SIGTERM suspends: a last checkpoint, always kept. Ctrl-C cancels: a last checkpoint, then --retention decides. Standard
 output gets every record at least once; --to-files with --checkpoint-dir exactly once, also after a kill -9.
 
+A consumer's own settings count: -X auto.offset.reset=earliest, and a Java client's file with --command-config, which may hold
+Flink's keys too. The order is: flags and -X, --command-config, --flink-conf, --job, KOFFSET_CONSUME_*, the file's defaults.
+
 Format verbs:
 ` + verbList() + cli.ExitStatus(
 			"  1  failed: the sink, a checkpoint too many, retention passed the reader",
@@ -196,6 +199,11 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.R
 	}
 	if _, err := set.Environment(o.app.Environ); err != nil {
 		return nil, err
+	}
+	for _, v := range s.Owned {
+		if err := set.Client(v.Name, v.Text, v.Where, v.Flag); err != nil {
+			return nil, err
+		}
 	}
 	if o.flinkConf != "" {
 		data, err := o.app.ReadFile(o.flinkConf)
@@ -358,7 +366,7 @@ func (o *consumeOptions) encoder(out settings.Output) (sink.Encoder, string, err
 }
 
 func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := o.app.Settings(cmd)
+	s, err := o.app.SettingsOwning(cmd, settings.Owns)
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	c.Discovery = x.discovery()
 	c.ReadUncommitted = x.word(IsolationLevel) == "read_uncommitted"
 	c.Fetch.MaxBytes, c.Fetch.MaxPartitionBytes = int32(min(x.size(FetchMaxBytes), 90<<20)), int32(min(x.size(FetchPartBytes), 90<<20))
+	x.fetching(&out)
 	x.join(&out)
 	x.output(&out)
 	if x.err != nil {
@@ -80,7 +81,7 @@ func (o *Run) note(v Value, hint, format string, args ...any) {
 	if v.Source.Layer != 0 && v.Source.Layer != FromBuiltin {
 		where = v.Source.String()
 	}
-	o.Notes = append(o.Notes, Warning{where, fmt.Sprintf(format, args...), hint})
+	o.Notes = append(o.Notes, Warning{where, masked(fmt.Sprintf(format, args...)), hint})
 }
 
 // discovery reads how often new partitions are looked for. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
@@ -292,21 +293,58 @@ func (x *reader) storage(out *Run) {
 	}
 }
 
+// fetching reads what a Java consumer sizes its fetches with.
+func (x *reader) fetching(out *Run) {
+	f := &out.Config.Fetch
+	n, _ := x.number(MaxPoll)
+	f.MaxPoll = int(n)
+	if x.r.Has(MaxPoll) && n == 0 {
+		x.fail(x.r.Get(MaxPoll), "", "at least 1")
+	}
+	f.MinBytes = int32(min(x.size(FetchMinBytes), 90<<20))
+	f.MaxWait = x.duration(FetchMaxWait)
+	f.Rack = x.r.Get(Rack).Text
+}
+
+// assignors reads Java's names of the ways to share partitions.
+func (x *reader) assignors() []consume.Assignor {
+	var out []consume.Assignor
+	for _, name := range x.list(Assignors) {
+		bare := name[strings.LastIndexByte(name, '.')+1:]
+		switch strings.ToLower(strings.TrimSuffix(bare, "Assignor")) {
+		case "range":
+			out = append(out, consume.AssignRange)
+		case "roundrobin":
+			out = append(out, consume.AssignRoundRobin)
+		case "sticky":
+			out = append(out, consume.AssignSticky)
+		case "cooperativesticky", "cooperative-sticky":
+			out = append(out, consume.AssignCooperativeSticky)
+		default:
+			x.fail(x.r.Get(Assignors), "use RangeAssignor, RoundRobinAssignor, StickyAssignor or CooperativeStickyAssignor", "%q is not one of Kafka's", name)
+		}
+	}
+	return out
+}
+
 func (x *reader) join(out *Run) {
 	c := &out.Config
 	joins := x.flag(Join)
 	protocol := x.word(GroupProtocol)
 	if !joins {
-		for _, k := range []string{GroupProtocol, InstanceID, SessionTimeout} {
+		for _, k := range []string{GroupProtocol, InstanceID, SessionTimeout, Heartbeat, PollInterval, Assignors} {
 			if x.r.Has(k) {
 				out.note(x.r.Get(k), "add {{join}} to read as a member", "%s has no effect: the engine assigns partitions to itself and joins no group", k)
 			}
 		}
 		return
 	}
-	c.Join = &consume.Join{Consumer: protocol == "consumer", InstanceID: x.r.Get(InstanceID).Text, SessionTimeout: x.duration(SessionTimeout)}
-	if c.Join.Consumer && x.r.Has(SessionTimeout) {
-		out.note(x.r.Get(SessionTimeout), "", "%s has no effect with the protocol consumer: the broker decides", SessionTimeout)
+	c.Join = &consume.Join{Consumer: protocol == "consumer", InstanceID: x.r.Get(InstanceID).Text, SessionTimeout: x.duration(SessionTimeout),
+		Heartbeat: x.duration(Heartbeat), RebalanceTimeout: x.duration(PollInterval), Assignors: x.assignors()}
+	for _, k := range []string{SessionTimeout, Heartbeat, Assignors} {
+		if c.Join.Consumer && x.r.Has(k) {
+			out.note(x.r.Get(k), "", "%s has no effect with the protocol consumer: the broker decides", k)
+		}
 	}
 }
 

@@ -30,6 +30,13 @@ const (
 	GroupProtocol     = "properties.group.protocol"
 	InstanceID        = "properties.group.instance.id"
 	SessionTimeout    = "properties.session.timeout.ms"
+	Heartbeat         = "properties.heartbeat.interval.ms"
+	PollInterval      = "properties.max.poll.interval.ms"
+	Assignors         = "properties.partition.assignment.strategy"
+	MaxPoll           = "properties.max.poll.records"
+	FetchMinBytes     = "properties.fetch.min.bytes"
+	FetchMaxWait      = "properties.fetch.max.wait.ms"
+	Rack              = "properties.client.rack"
 	ChkInterval       = "execution.checkpointing.interval"
 	ChkMode           = "execution.checkpointing.mode"
 	ChkTimeout        = "execution.checkpointing.timeout"
@@ -138,6 +145,13 @@ func keys() []key {
 		{name: GroupProtocol, kind: word, builtin: "classic", why: "the protocol of a member"},
 		{name: InstanceID, why: "a static member"},
 		{name: SessionTimeout, kind: millis, why: "when a member is given up"},
+		{name: Heartbeat, kind: millis, why: "how often a member says that it lives"},
+		{name: PollInterval, kind: millis, why: "how long a rebalance waits for a member"},
+		{name: Assignors, why: "how members share partitions"},
+		{name: MaxPoll, kind: number, why: "how many records are taken at a time"},
+		{name: FetchMinBytes, kind: size, why: "a broker waits for so many bytes"},
+		{name: FetchMaxWait, kind: millis, why: "and for so long"},
+		{name: Rack, why: "the rack whose replica is read"},
 		{name: Rate, why: "how fast records are handed on"},
 		{name: Ramp, kind: length, why: "how long the rate takes to grow"},
 		{name: FetchMaxBytes, kind: size, why: "the most of one fetch response"},
@@ -159,6 +173,7 @@ func prefixes() []string { return []string{"flink.connector.kafka."} }
 // noEffect are keys of others that are recognised and do nothing here, with the reason.
 func noEffect() map[string]string {
 	connection := "the connection comes from its own flags, a properties file or a profile"
+	kgo := "the client decides"
 	out := map[string]string{
 		"zookeeper.connect":            "Kafka's consumers have not used ZooKeeper since 0.9: offsets are in Kafka",
 		"properties.zookeeper.connect": "Kafka's consumers have not used ZooKeeper since 0.9: offsets are in Kafka",
@@ -166,11 +181,14 @@ func noEffect() map[string]string {
 		"properties.offsets.storage":   "offsets are always in Kafka",
 		"dual.commit.enabled":          "offsets are always in Kafka",
 		"properties.bootstrap.servers": connection, "bootstrap.servers": connection, "connector.properties.bootstrap.servers": connection,
-		"properties.client.id":            "the client id comes from client_id of the profile",
-		"properties.client.id.prefix":     "the client id comes from client_id of the profile",
-		"properties.max.poll.records":     "records are handed on in batches of one partition, whatever their number",
-		"properties.max.poll.interval.ms": "the engine joins no group; as a member records are handed on in small pieces",
-		"connector":                       "koffset reads Kafka only", "connector.type": "koffset reads Kafka only", "connector.version": "every version of Kafka is read alike",
+		"properties.client.id":        "the client id comes from client.id without the prefix, or client_id of the profile",
+		"properties.client.id.prefix": "the client id comes from client_id of the profile",
+		"interceptor.classes":         "Java classes are not run", "metric.reporters": "Java classes are not run",
+		"check.crcs": "batches are always checked", "exclude.internal.topics": "topics are named", "allow.auto.create.topics": "topics are never created by reading",
+		"auto.include.jmx.reporter": "there is no JMX", "receive.buffer.bytes": kgo, "send.buffer.bytes": kgo, "connections.max.idle.ms": kgo,
+		"reconnect.backoff.ms": kgo, "reconnect.backoff.max.ms": kgo, "retry.backoff.ms": kgo, "retry.backoff.max.ms": kgo, "client.dns.lookup": kgo,
+		"group.remote.assignor": "the broker's default assignor is used",
+		"connector":             "koffset reads Kafka only", "connector.type": "koffset reads Kafka only", "connector.version": "every version of Kafka is read alike",
 		"value.format": "records are written as they are", "format.type": "records are written as they are", "key.format": "records are written as they are",
 	}
 	return out

@@ -25,6 +25,7 @@ type Layer uint8
 // The layers, strongest first.
 const (
 	FromFlag Layer = iota + 1
+	FromCommandConfig
 	FromFlinkConf
 	FromJob
 	FromEnvironment
@@ -37,7 +38,7 @@ func (s Source) String() string {
 	switch s.Layer {
 	case FromFlag:
 		return "flag " + s.Name
-	case FromFlinkConf:
+	case FromFlinkConf, FromCommandConfig:
 		return s.Name
 	case FromJob:
 		return "job (" + s.Name + ")"
@@ -93,7 +94,7 @@ func (e *Error) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func errorf(where, hint, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Where: where, Text: err.Error(), Hint: hint, Err: err}
+	return &Error{Where: where, Text: masked(err.Error()), Hint: hint, Err: err}
 }
 
 // Set is what was read so far: a layer each.
@@ -101,6 +102,7 @@ type Set struct {
 	t        *table
 	layers   map[Layer]map[string]Value
 	unused   []Value // of --flink-conf: not koffset's
+	idle     []Value // of --command-config: without effect here
 	warnings []Warning
 	jobs     map[string]job
 	// indexed collects connector.specific-offsets.N.partition and .offset.
@@ -114,12 +116,55 @@ func New() *Set {
 }
 
 func (s *Set) warn(where, hint, format string, args ...any) {
-	s.warnings = append(s.warnings, Warning{where, fmt.Sprintf(format, args...), hint})
+	s.warnings = append(s.warnings, Warning{where, masked(fmt.Sprintf(format, args...)), hint})
 }
 
 // Flag puts a value that a flag gave under a key.
 func (s *Set) Flag(flag, key, value string) error {
 	return s.put(Value{Key: key, Text: value, Source: Source{FromFlag, flag}}, key)
+}
+
+// Owns says that a name is one that consume knows, also one of Kafka's or Flink's that has no effect here.
+func Owns(name string) bool {
+	for _, p := range prefixes() {
+		name = strings.TrimPrefix(name, p)
+	}
+	_, _, ok := newTable().lookup(name)
+	_, idle := noEffect()[name]
+	_, no := refused()[name]
+	return ok || idle || no || strings.HasPrefix(name, "connector.specific-offsets.")
+}
+
+// Client takes settings of -X and of a Java client's .properties file, which may hold Flink's keys too.
+func (s *Set) Client(name, value, where string, flag bool) error {
+	src := Source{FromCommandConfig, where}
+	if flag {
+		src.Layer = FromFlag
+	}
+	if value == "" && !flag {
+		return nil // as good as none, as in Java
+	}
+	return s.raw(name, value, src)
+}
+
+// tellIdle says in one warning what of a client's file has no effect: such files are shared, and hold dozens of keys.
+func (s *Set) tellIdle() {
+	if len(s.idle) == 0 {
+		return
+	}
+	file, _, _ := strings.Cut(s.idle[0].Source.Name, ":")
+	var parts []string
+	known := noEffect()
+	for _, v := range s.idle {
+		text := v.Key
+		if why := known[strings.TrimPrefix(v.Key, "properties.")]; why != "" {
+			text += " (" + why + ")"
+		}
+		parts = append(parts, text)
+	}
+	slices.Sort(parts)
+	s.warn(file, "", "no effect in consume: %s", strings.Join(parts, ", "))
+	s.idle = nil
 }
 
 // Environment takes KOFFSET_CONSUME_* out of the process's variables (as os.Environ gives them): the key in upper case,
@@ -211,6 +256,10 @@ func (s *Set) raw(spelled, value string, src Source) error {
 }
 
 func (s *Set) unknown(name, spelled, value string, src Source) error {
+	if src.Layer == FromCommandConfig {
+		s.idle = append(s.idle, Value{Key: spelled, Text: value, Source: src})
+		return nil
+	}
 	if why, ok := noEffect()[name]; ok {
 		s.warn(src.String(), "", "%s has no effect: %s", spelled, why)
 		return nil
@@ -313,6 +362,7 @@ func (s *Set) Resolve() (*Resolved, error) {
 	if err := s.fold(); err != nil {
 		return nil, err
 	}
+	s.tellIdle()
 	r := &Resolved{Job: s.chosen, values: map[string]Value{}, Unused: s.unused, t: s.t}
 	for l := FromBuiltin; l >= FromFlag; l-- {
 		layer := s.layers[l]

@@ -321,3 +321,98 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// A consumer's own file counts, Flink's keys in it too; what has no effect is told in one warning.
+func TestClientFile(t *testing.T) {
+	s := settings.New()
+	for i, line := range [][2]string{
+		{"group.id", "app"}, {"auto.offset.reset", "earliest"}, {"enable.auto.commit", "true"}, {"auto.commit.interval.ms", "1000"},
+		{"isolation.level", "read_uncommitted"}, {"max.poll.records", "100"}, {"fetch.max.bytes", "1048576"}, {"fetch.min.bytes", "10"},
+		{"fetch.max.wait.ms", "250"}, {"client.rack", "r1"}, {"value.deserializer", "org.apache.kafka.common.serialization.LongDeserializer"},
+		{"scan.startup.mode", "timestamp"}, {"scan.startup.timestamp-millis", "1700000000000"},
+		{"interceptor.classes", "com.example.X"}, {"my.own", "1"}, {"acks", "all"}, {"key.deserializer", ""},
+	} {
+		if err := s.Client(line[0], line[1], fmt.Sprintf("c.properties:%d", i+1), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Client("auto.commit.interval.ms", "2s", "-X auto.commit.interval.ms", true); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := r.Build(settings.Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, offset.Clock{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run.Config
+	if c.Group != "app" || c.Policies.Reset != consume.ResetEarliest || !c.Commit.Auto || c.Commit.Interval != 2*time.Second || !c.ReadUncommitted ||
+		c.Fetch.MaxPoll != 100 || c.Fetch.MaxBytes != 1<<20 || c.Fetch.MinBytes != 10 || c.Fetch.MaxWait != 250*time.Millisecond || c.Fetch.Rack != "r1" ||
+		c.Start.Mode() != consume.ModeTimestamp {
+		t.Errorf("%+v", c)
+	}
+	for key, want := range map[string]string{settings.GroupID: "c.properties:1", settings.AutoInterval: "flag -X auto.commit.interval.ms", settings.StartupMode: "c.properties:12"} {
+		if got := r.Get(key).Source.String(); got != want {
+			t.Errorf("%s comes from %q, want %q", key, got, want)
+		}
+	}
+	if len(r.Warnings) != 1 || r.Warnings[0].String() != "c.properties: no effect in consume: acks, interceptor.classes (Java classes are not run), my.own" {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// A member takes a member's settings.
+func TestClientJoin(t *testing.T) {
+	_, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{settings.Join: "true", settings.GroupID: "g", settings.Heartbeat: "1s", settings.PollInterval: "90s",
+		settings.Assignors: "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := run.Config.Join
+	if j == nil || j.Heartbeat != time.Second || j.RebalanceTimeout != 90*time.Second || len(j.Assignors) != 2 || j.Assignors[0] != consume.AssignRange {
+		t.Errorf("%+v", j)
+	}
+	if _, _, err = build(t, input{topics: []string{"t"}, flags: map[string]string{settings.Join: "true", settings.GroupID: "g", settings.Assignors: "com.example.Mine"}}); err == nil {
+		t.Error("an assignor of nobody was taken")
+	}
+}
+
+// What is empty, never, or without its companion means what its owner meant.
+func TestOddValues(t *testing.T) {
+	_, run, err := build(t, input{topics: []string{"t"}, env: []string{"KOFFSET_CONSUME_RATE=", "KOFFSET_CONSUME_UNTIL="},
+		yaml: "defaults:\n  partition.discovery.interval.ms: -1\n  scan.bounded.timestamp-millis: 1700000000000\n  offset_store: file:/tmp/x\n  properties.enable.auto.commit: true\n  properties.group.id: g\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Config.Discovery >= 0 || run.Config.Rate != (consume.Rate{}) || run.Config.End.Until != nil {
+		t.Errorf("%+v", run.Config)
+	}
+	var notes []string
+	for _, n := range run.Notes {
+		notes = append(notes, n.String())
+	}
+	text := strings.Join(notes, "\n")
+	if !strings.Contains(text, settings.BoundedMillis+" has no effect: the run has no end") || strings.Contains(text, settings.StoreURL) {
+		t.Errorf("notes\n%s", text)
+	}
+}
+
+// No explanation and no error shows the password of a store.
+func TestStorePasswords(t *testing.T) {
+	for _, url := range []string{"postgres://app:s3cret@db/x", "postgres://db/x?password=s3cret&table=y", "redis://:s3cret@db:6379/0"} {
+		r, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{settings.StoreURL: url, settings.From: "store:" + url, settings.GroupID: "g"}})
+		if err != nil {
+			t.Fatalf("%s: %v", url, err)
+		}
+		if text := fmt.Sprint(r.Explain(run), r.Checks(run), run.Notes, r.Warnings); strings.Contains(text, "s3cret") {
+			t.Errorf("%s is shown: %s", url, text)
+		}
+		s := settings.New()
+		_ = s.Flag("--offset-store", settings.StoreURL, url)
+		if err := s.Flag("-X offset_store", settings.StoreURL, url+"1"); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -46,7 +46,14 @@ func (r *reader) flagLayer(in Inputs) (*layer, error) {
 			return nil, &ConfigError{Where: "-X", Text: fmt.Sprintf("argument %d has no =", i+1), Hint: "write -X key=value"}
 		}
 		name = strings.TrimSpace(name)
+		if r.owns != nil && name == "client.id" {
+			name = "client_id" // a consumer's own name for it
+		}
 		k, old, ok := r.schema.lookup(name)
+		if !ok && r.owns != nil && r.owns(name) {
+			r.owned = append(r.owned, OwnedValue{Name: name, Text: value, Flag: true, Where: "-X " + name})
+			continue
+		}
 		if !ok {
 			return nil, r.unknownX(name)
 		}

@@ -28,6 +28,8 @@ func newLayer(name string) *layer {
 type reader struct {
 	schema   *schema
 	warnings []Warning
+	owns     func(name string) bool
+	owned    []OwnedValue
 }
 
 func (r *reader) warn(where, text, hint string) {

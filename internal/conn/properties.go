@@ -266,7 +266,11 @@ func (j *javaFile) warnUnused(keys []string) {
 	handled := javaHandled()
 	var unused []string
 	for _, k := range keys {
-		if !slices.Contains(handled, k) && !ignorable(k) {
+		switch {
+		case slices.Contains(handled, k) || ignorable(k):
+		case j.r.owns != nil && !javaKnown(k):
+			j.r.owned = append(j.r.owned, OwnedValue{Name: k, Text: strings.TrimSpace(j.props[k]), Where: j.where(k)})
+		default:
 			unused = append(unused, k)
 		}
 	}

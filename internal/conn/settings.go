@@ -34,6 +34,11 @@ type Inputs struct {
 	// Config is the value of --config.
 	Config    string
 	ConfigSet bool
+	// Owns says that a name which is no setting of the connection is one of the
+	// command's own, such as auto.offset.reset of consume. -X takes it then, and
+	// what else a --command-config file holds goes to the command too:
+	// Settings.Owned. Nil is a command that has none.
+	Owns func(name string) bool
 	// Environ is the environment as os.Environ gives it.
 	Environ []string
 	// IgnoreEnv names KOFFSET_ variables that belong to others and get no
@@ -79,6 +84,9 @@ type Settings struct {
 	TZ       string
 	// Consume is the consume: section of the configuration file, or nil.
 	Consume *yaml.Node
+	// Owned are the settings of -X and --command-config that Inputs.Owns gives
+	// to the command, in their order.
+	Owned []OwnedValue
 	// Warnings are what the operator should be told before the work begins.
 	Warnings []Warning
 	// NetDial replaces the dialling of TCP, for tests and for clusters in the
@@ -96,10 +104,18 @@ type Settings struct {
 	printed printedSecrets
 }
 
+// OwnedValue is a setting of the command's own, as it was written.
+type OwnedValue struct {
+	Name, Text string
+	// Flag says that it is of -X; otherwise it is of --command-config.
+	Flag  bool
+	Where string // the flag, or FILE:LINE
+}
+
 // Load reads the files that Inputs name and lays them over each other. It
 // opens no connection and runs no command. Errors are *ConfigError.
 func Load(in Inputs) (*Settings, error) {
-	r := &reader{schema: newSchema()}
+	r := &reader{schema: newSchema(), owns: in.Owns}
 	env := environ(in.Environ)
 	p := newPaths(in, env)
 
@@ -166,7 +182,7 @@ func Load(in Inputs) (*Settings, error) {
 		return nil, err
 	}
 	s.warnNoEffect(r, layers)
-	s.Warnings = r.warnings
+	s.Warnings, s.Owned = r.warnings, r.owned
 	return s, nil
 }
 
