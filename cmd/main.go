@@ -39,7 +39,9 @@ func Main() int {
 }
 
 // withSignals ends the context at the first SIGINT or SIGTERM, with the signal as its cause, so that a command can finish
-// what it must (read back what it committed, restore the terminal). The second signal ends the process at once.
+// what it must (read back what it committed, restore the terminal). Another signal ends the process at once; the same one
+// within a second is the first one again: GNU timeout, and a terminal's Ctrl-C under a supervisor, send it to the process and
+// to its group, and the last checkpoint must not be lost for that.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
@@ -48,8 +50,9 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case s := <-ch:
-			signal.Stop(ch)
 			cancel(cli.Stopped{Sig: s})
+			waitOut(ch, s, done)
+			signal.Stop(ch)
 		case <-done:
 		}
 	}()
@@ -120,6 +123,32 @@ func spellHint(hint string) string {
 
 // statusTerminated is what SIGTERM makes of an interruption.
 const statusTerminated = 143
+
+// sameSignal is how long the same signal again is the first one.
+const sameSignal = time.Second
+
+// waitOut passes over the signal that came already, for a second. Another one ends the process as it would have without us.
+func waitOut(ch chan os.Signal, first os.Signal, done <-chan struct{}) {
+	over := time.NewTimer(sameSignal)
+	defer over.Stop()
+	for {
+		select {
+		case s := <-ch:
+			if s == first {
+				continue
+			}
+			signal.Stop(ch)
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Signal(s) // where a process cannot signal itself (Windows) the first one goes on working
+			}
+			return
+		case <-over.C:
+			return
+		case <-done:
+			return
+		}
+	}
+}
 
 // Run runs one command line and returns the exit status. It reads and writes nothing but what app holds, the files that
 // the command line names, and the network, so tests call it in their own process.

@@ -208,12 +208,18 @@ func (w *world) proc(ts *testscript.TestScript, name string) *background {
 }
 
 func doSignal(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, 2, "signal NAME int|term")
+	need(ts, neg, args, 2, 3, "signal NAME int|term [twice]")
 	sig := map[string]os.Signal{"int": os.Interrupt, "term": syscall.SIGTERM}[args[1]]
 	if sig == nil {
 		ts.Fatalf("no signal %q", args[1])
 	}
-	ts.Check(worldOf(ts).proc(ts, args[0]).cmd.Process.Signal(sig))
+	p := worldOf(ts).proc(ts, args[0]).cmd.Process
+	ts.Check(p.Signal(sig))
+	if len(args) == 3 {
+		if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			ts.Fatalf("%v", err)
+		}
+	}
 }
 
 func doEnded(ts *testscript.TestScript, neg bool, args []string) {

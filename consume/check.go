@@ -5,12 +5,33 @@ package consume
 import (
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/offset"
 )
 
 // Check says whether a configuration can be used, without talking to Kafka. The error is an *Error of kind Usage.
 func (c Config) Check() error {
+	if err := c.CheckSettings(); err != nil {
+		return err
+	}
+	c.fill()
+	if c.Client == nil {
+		return usagef("make one with kgo.NewClient", "there is no Client: nothing can be read")
+	}
+	opts := append(c.fetchOptions(newSizer(&c)), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": {0: kgo.NewOffset()}}))
+	if c.Join != nil {
+		opts = append(c.fetchOptions(newSizer(&c)), (&member{Engine: &Engine{cfg: c}}).options()...)
+	}
+	if err := kgo.ValidateOpts(opts...); err != nil {
+		return usagef("the records come through a client of the engine's own, with the options of Client and Fetch.Options", "these options cannot read: %w", err)
+	}
+	return nil
+}
+
+// CheckSettings is Check of everything but the client, for those who have none yet.
+func (c Config) CheckSettings() error {
 	c.fill()
 	for _, check := range []func() error{c.checkScope, c.checkStart, c.checkGroup, c.checkCheckpoints, c.checkNumbers, c.checkJoin} {
 		if err := check(); err != nil {

@@ -60,7 +60,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.stats.chk = CheckpointStats{On: cfg.Checkpoints.Interval > 0, LastID: -1}
 	if err := e.prepare(ctx); err != nil {
 		e.Close()
-		return nil, err
+		return nil, asError(err)
 	}
 	return e, nil
 }

@@ -21,8 +21,8 @@ const (
 	Unreachable = offset.KindUnreachable // the brokers did not answer
 )
 
-// Error is why a run did not start, or stopped. Everything that New and Run return of their own is one; connection and
-// broker errors are inside it.
+// Error is why a run did not start, or stopped. Every error of New and Run is one; what a sink, a broker or the connection
+// said is inside it.
 type Error struct {
 	Kind    ErrorKind
 	Problem string
@@ -47,6 +47,15 @@ func (e *Error) ErrorKind() offset.ErrorKind {
 func errorf(kind ErrorKind, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Hint: hint, Problem: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// asError makes an *Error of what the sink, the brokers or the connection said, so that every error of the package is one.
+func asError(err error) error {
+	var own *Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return &Error{Kind: Failed, Problem: err.Error(), Err: err}
 }
 
 // ErrSuspended as the cause of the context's end is a suspension: the last checkpoint is kept whatever the retention, so

@@ -33,6 +33,43 @@ type Start struct {
 	Position *offset.Position
 }
 
+// FromEarliest starts at the log start of every partition.
+func FromEarliest() Start { return startAt(offset.Position{Kind: offset.Earliest}) }
+
+// FromLatest starts at the log end of every partition.
+func FromLatest() Start { return startAt(offset.Position{Kind: offset.Latest}) }
+
+// FromGroup starts at the group's commits. Policies say what happens where there is none.
+func FromGroup() Start { return startAt(offset.Position{Kind: offset.Current}) }
+
+// At starts at the first record at or after an instant.
+func At(t time.Time) Start {
+	return startAt(offset.Position{Kind: offset.AtTime, At: offset.Instant{Time: t.UTC()}})
+}
+
+// FromOffset starts every partition at one offset.
+func FromOffset(n int64) Start { return startAt(offset.Position{Kind: offset.Exact, N: n}) }
+
+// FromOffsets starts each partition at its own offset. One that is read and not in the map is decided by
+// Policies.IfNoCommit; one that is in it and not read is refused.
+func FromOffsets(by map[offset.Partition]int64) Start {
+	p := offset.Position{Kind: offset.ByPartition, Map: make(map[offset.Partition]offset.Position, len(by))}
+	for part, n := range by {
+		p.Map[part] = offset.Position{Kind: offset.Exact, N: n}
+	}
+	return startAt(p)
+}
+
+// UntilLatest ends at the log end of the moment in which the run starts.
+func UntilLatest() End { return End{Until: &offset.Position{Kind: offset.Latest}} }
+
+// UntilTime ends before the first record at or after an instant, which must be past.
+func UntilTime(t time.Time) End {
+	return End{Until: &offset.Position{Kind: offset.AtTime, At: offset.Instant{Time: t.UTC()}}}
+}
+
+func startAt(p offset.Position) Start { return Start{Position: &p} }
+
 // IsChosen says that somebody chose where to start.
 func (s Start) IsChosen() bool { return s.Position != nil }
 

@@ -54,8 +54,7 @@ type run struct {
 // Run reads until the end is reached, ctx ends, or something fails. When ctx ends a last checkpoint is made and committed,
 // within Config.StopTimeout; context.Cause(ctx) == ErrSuspended makes it a suspension.
 //
-// The error is nil for a run that finished, was cancelled or suspended; otherwise an *Error, or the sink's or the
-// connection's. The summary is valid in either case.
+// The error is nil for a run that finished, is incomplete, was cancelled or suspended; otherwise an *Error. The summary is valid in either case.
 func (e *Engine) Run(ctx context.Context) (Summary, error) {
 	type result struct {
 		s   Summary
@@ -66,7 +65,7 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 	done := make(chan result, 1)
 	go func() {
 		s, err := e.run(ctx, work)
-		done <- result{s, err}
+		done <- result{s, asError(err)}
 	}()
 	select {
 	case r := <-done:

@@ -19,6 +19,11 @@ type Sink interface {
 	Open(ctx context.Context, restored *Restored) error
 	// Write takes records of one partition, in the order of their offsets. When it returns without error the sink has
 	// accepted them. The records and their bytes are the engine's again afterwards.
+	//
+	// ctx ends when the run is to stop. An error that is ctx's (errors.Is(err, ctx.Err())) says that the sink has taken
+	// nothing of the batch: the last checkpoint and the last commit then lie before it, and a restore gives the whole batch
+	// again. A sink that has taken a part of the batch when ctx ends must take the rest, or return another error, which ends
+	// the run without a last checkpoint.
 	Write(ctx context.Context, b Batch) error
 	// Checkpoint draws a line: everything written so far belongs to this checkpoint. It does what must be done between two
 	// writes (hand buffers to the system, begin another file) and returns the rest, which runs beside later writes and

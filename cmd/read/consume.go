@@ -408,7 +408,7 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	if p := run.Config.Checkpoints.Restore; p != "" && p != consume.RestoreLatest && p != consume.RestoreNone {
 		run.Config.Checkpoints.Restore = o.app.Path(strings.TrimPrefix(p, "file://"))
 	}
-	if err := run.Config.Check(); err != nil {
+	if err := run.Config.CheckSettings(); err != nil {
 		return consumeFault(err)
 	}
 	return o.consume(ctx, s, r, run, cluster)

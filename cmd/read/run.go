@@ -47,19 +47,21 @@ func consumeFault(err error) error {
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
+	case errors.As(err, &de):
+		return &cli.Fault{Kind: de.ErrorKind(), Err: err, Hint: de.Hint}
 	case errors.As(err, &ce):
 		kind, hint := ce.ErrorKind(), ce.Hint
 		if ce.Kind == consume.Failed && ce.Err != nil {
+			inner, h := cli.Classify(ce.Err)
+			hint = cmp.Or(hint, h)
 			// A missing right or a broker that is gone says more than "failed".
-			if inner, h := cli.Classify(ce.Err); inner == offset.KindDenied || inner == offset.KindUnreachable {
-				kind, hint = inner, cmp.Or(hint, h)
+			if inner == offset.KindDenied || inner == offset.KindUnreachable {
+				kind = inner
 			}
 		}
 		return &cli.Fault{Kind: kind, Err: err, Hint: hint}
 	case errors.As(err, &se):
 		return &cli.Fault{Kind: offset.KindUsage, Err: err, Hint: se.Hint}
-	case errors.As(err, &de):
-		return &cli.Fault{Kind: de.ErrorKind(), Err: err, Hint: de.Hint}
 	}
 	return err
 }

@@ -156,7 +156,7 @@ func (o *consumeOptions) explained(r *settings.Resolved, run settings.Run) error
 	// What could not run is said after it was explained.
 	cfg := run.Config
 	cfg.Sink = consume.SinkFunc(nil)
-	return consumeFault(cfg.Check())
+	return consumeFault(cfg.CheckSettings())
 }
 
 // summary says how the run ended and what was kept.

@@ -150,7 +150,7 @@ func keys() []key {
 		{name: Assignors, why: "how members share partitions"},
 		{name: MaxPoll, kind: number, why: "how many records are taken at a time"},
 		{name: FetchMinBytes, kind: size, why: "a broker waits for so many bytes"},
-		{name: FetchMaxWait, kind: millis, why: "and for so long"},
+		{name: FetchMaxWait, kind: millis, why: "and for so long (500 ms where nothing is said)"},
 		{name: Rack, why: "the rack whose replica is read"},
 		{name: Rate, why: "how fast records are handed on"},
 		{name: Ramp, kind: length, why: "how long the rate takes to grow"},

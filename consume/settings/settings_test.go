@@ -240,7 +240,7 @@ func TestNothingIsSilent(t *testing.T) {
 		"zookeeper.connect: zk:2181":             "has no effect: Kafka's consumers have not used ZooKeeper",
 		"offsets.storage: kafka":                 "has no effect",
 		"properties.bootstrap.servers: k:9092":   "the connection comes from",
-		"properties.security.protocol: SSL":      "belong into a profile",
+		"properties.security.protocol: SSL":      "belong in a profile",
 		"scan.startup.modee: x":                  "did you mean scan.startup.mode?",
 		"scan.startup.timestamp-millis: 1":       "has no effect",
 		"execution.checkpointing.timeout: 1 min": "checkpoints are off",
