@@ -187,8 +187,8 @@ func TestServeScrapedByPrometheus(t *testing.T) {
 
 	// Nothing reads on for hangs; records arrive; it stalls, and the alert is on its way.
 	kafkatest.Produce(t, b.cl, kafkatest.Records(topic, 0, 5, time.Now().UnixMilli(), 0)...)
-	is(`koffset_group_verdict{group="`+b.prefix+`hangs"}`, fmt.Sprintf("[group:%shangs verdict:stalled]", b.prefix), "1")
-	is(`ALERTS{alertname="KoffsetGroupStalled"}`, fmt.Sprintf("[alertname:KoffsetGroupStalled alertstate:pending group:%shangs severity:critical verdict:stalled]", b.prefix), "1")
+	is(`koffset_group_verdict{group="`+b.prefix+`hangs"}`, fmt.Sprintf("[group:%shangs verdict:no-members-never-live]", b.prefix), "1")
+	is(`ALERTS{alertname="KoffsetStandsStill"}`, fmt.Sprintf("[alertname:KoffsetStandsStill alertstate:pending group:%shangs severity:warning verdict:no-members-never-live]", b.prefix), "1")
 	is("koffset_group_lag", group("848"), "0")
 
 	// The readers that are alive do not.
@@ -235,12 +235,13 @@ func TestCheckOnARealBroker(t *testing.T) {
 	check(8, `past-log-end: the commit is 89 past the log end`, g("past"), "--max-lag", "1000000")
 	check(8, `below-log-start: the log starts 3 after the commit`, g("below"))
 	check(8, `invalid-commit`, g("negative"))
-	check(0, `lag 7, 1 partition uncommitted`, g("some"), "--max-lag", "7")
-	check(8, `lag 7 is above the limit of 6`, g("some"), "--max-lag", "6")
+	check(0, `lag 7, .*1 partition uncommitted`, g("some"), "--max-lag", "7", "--max-uncommitted", "1")
+	check(8, `lag 7 is above the limit of 6`, g("some"), "--max-lag", "6", "--max-uncommitted", "1")
+	check(8, `max-uncommitted +no commit on 1 partition with records`, g("some"))
 	// Committed 3, the marker at 3, aborted 4..5, marker 6, open from 7 on: a read_committed reader has nothing to read, and is
 	// not stopped; an uncommitted one has.
 	check(0, `lag 4`, g("markers"), "--no-stall", "--for", "2s", "--isolation", "read_committed")
-	check(8, `stopped: no commit for`, g("markers"), "--no-stall", "--for", "2s")
+	check(8, `no-members-never-live: no commit for`, g("markers"), "--no-stall", "--for", "2s")
 	check(5, `no such group`, g("nobody"))
 
 	m := b.join("consumer", kafkatest.MemberOptions{Group: g("848"), Topics: []string{topic}, AutoCommit: true})
@@ -248,7 +249,7 @@ func TestCheckOnARealBroker(t *testing.T) {
 	check(0, `group `+g("848")+`: ok, lag 0`, g("848"), "--max-lag", "0", "--no-stall", "--for", "5s")
 	m.Close()
 	kafkatest.Produce(t, b.cl, kafkatest.Records(topic, 2, 3, time.Now().UnixMilli(), 0)...)
-	check(8, `stopped: the group has no members, 3 behind`, g("848"), "--no-stall", "--for", "1s")
+	check(8, `stopped: no member reads it, 3 behind`, g("848"), "--no-stall", "--for", "1s")
 	check(0, `oldest waiting record`, g("848"), "--max-lag-time", "10m")
 
 	gone := b.topic("gone", 1, 5)
