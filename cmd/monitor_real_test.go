@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -311,5 +312,55 @@ func TestRealLagTime(t *testing.T) {
 	r = runLine(t, "-b", b.kafka.Bootstrap(), "inspect", b.prefix+"tx", "--lag-time", "-o", "json")
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Partitions[0].Next == nil || *got.Partitions[0].Next != 4 {
 		t.Errorf("read_uncommitted: %s%s", r.out, r.err)
+	}
+}
+
+// An age rests on a record that is there: what retention removes takes its age along, markers at the end are nothing to read
+// however long they stand there, and a record that is stamped ahead of now makes no age and no distance.
+func TestAgesOnARealLog(t *testing.T) {
+	b := newLook(t, "ages")
+	now := time.Now()
+	topic := b.topic("ages", 1, 0)
+	kafkatest.Produce(t, b.cl,
+		kafkatest.Record(topic, 0, now.Add(-3*time.Hour).UnixMilli(), "old"), kafkatest.Record(topic, 0, now.Add(-time.Hour).UnixMilli(), "young"),
+		kafkatest.Record(topic, 0, now.Add(50*time.Minute).UnixMilli(), "ahead"))
+	kafkatest.Commit(t, b.cl, b.prefix+"g", kafkatest.At(topic, 0, 0))
+	kafkatest.Commit(t, b.cl, b.prefix+"ahead", kafkatest.At(topic, 0, 2))
+	tx := kafkatest.OpenF3(t, b.cl, b.prefix)
+	kafkatest.Commit(t, b.cl, b.prefix+"markers", kafkatest.At(tx.Topic, 0, 3))
+
+	address := inBackground(t, `serving http://(\S+)/metrics`, "koffset", "-b", b.kafka.Bootstrap(), "serve", "--listen", "127.0.0.1:0", "--interval", "500ms",
+		"--isolation", "read_committed", "--group-match", b.prefix+".*")
+	age := func(group string) (seconds float64, ok bool) {
+		resp, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			return 0, false
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		m := regexp.MustCompile(`(?m)^koffset_group_lag_seconds\{group="` + b.prefix + group + `"\} (\S+)$`).FindSubmatch(text)
+		if m == nil {
+			return 0, false
+		}
+		seconds, err = strconv.ParseFloat(string(m[1]), 64)
+		return seconds, err == nil
+	}
+	about := func(group string, want time.Duration) {
+		t.Helper()
+		kafkatest.Until(t, fmt.Sprintf("the age of %s is about %s", group, want), func() bool {
+			got, ok := age(group)
+			return ok && got >= want.Seconds() && got < want.Seconds()+120
+		})
+	}
+	about("g", 3*time.Hour)
+	about("markers", 0)
+	kafkatest.DeleteRecords(t, b.cl, topic, 0, 1)
+	about("g", time.Hour)
+	r := runLine(t, "-b", b.kafka.Bootstrap(), "inspect", b.prefix+"ahead", "--lag-time", "-o", "json")
+	if r.code != 0 || !strings.Contains(r.out, `"lag_seconds":null,"lag_to_head_seconds":null,"lag_time_basis":null,"lag_time_unknown":"future-timestamp"`) {
+		t.Errorf("a record that is stamped ahead of now: exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := runLine(t, "-b", b.kafka.Bootstrap(), "check", b.prefix+"ahead", "--max-lag-time", "5m"); r.code != 4 || !strings.Contains(r.err, "its time lies in the future") {
+		t.Errorf("check of an age that is unknown: exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 }
