@@ -23,17 +23,22 @@ type Broker struct {
 type Cluster struct {
 	ID      string
 	Brokers []Broker
+
+	offsets offsetsTopic
 }
 
-// ReadCluster asks one broker for the cluster's id and nodes. The error is the connection's.
+// ReadCluster asks any broker for the cluster's id and nodes. The error is the connection's.
 func ReadCluster(ctx context.Context, cl *kgo.Client) (Cluster, error) {
+	// The offsets topic comes along: the list of groups is compared with it.
 	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{} // empty, not nil: no topic instead of all
+	rt := kmsg.NewMetadataRequestTopic()
+	rt.Topic = kmsg.StringPtr(offsetsTopicName)
+	req.Topics = append(req.Topics, rt)
 	resp, err := metadata(ctx, cl, req)
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read the cluster's metadata: %w", err)
 	}
-	c := Cluster{}
+	c := Cluster{offsets: newOffsetsTopic(resp)}
 	if resp.ClusterID != nil {
 		c.ID = *resp.ClusterID
 	}

@@ -24,19 +24,25 @@ import (
 // of each of its partitions must be the same before and after, must have answered, and must have said that it coordinates
 // that partition. Where the topic may not be described, or does not exist yet, there is nothing to compare with.
 func ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []error, err error) {
-	before, err := readOffsetsTopic(ctx, cl)
+	before, err := ReadCluster(ctx, cl)
 	if err != nil {
 		return nil, nil, err
 	}
+	return before.ListGroups(ctx, cl)
+}
+
+// ListGroups is the function of that name for a cluster that was read a moment ago.
+func (c Cluster) ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []error, err error) {
+	before := c
 	var over time.Time
 	for n := 0; ; n++ {
-		l := listing{cl: cl, topic: before, answered: map[int32]bool{}, failed: map[int32]error{}, idle: map[int32]error{}}
+		l := listing{cl: cl, before: before, answered: map[int32]bool{}, failed: map[int32]error{}, idle: map[int32]error{}}
 		grace := l.ask(ctx)
-		after, err := readOffsetsTopic(ctx, cl)
+		after, err := ReadCluster(ctx, cl)
 		if err != nil {
 			return nil, nil, err
 		}
-		missing, soon := l.missing(after)
+		missing, soon := l.missing(after.offsets)
 		if over.IsZero() {
 			over = time.Now().Add(grace)
 		}
@@ -55,8 +61,8 @@ func ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []
 
 // listing is one round of questions to all brokers.
 type listing struct {
-	cl    *kgo.Client
-	topic offsetsTopic
+	cl     *kgo.Client
+	before Cluster
 
 	mu       sync.Mutex
 	groups   []Group
@@ -70,9 +76,9 @@ func (l *listing) ask(ctx context.Context) (grace time.Duration) {
 	p := newPatience(ctx)
 	defer p.stop()
 	var all sync.WaitGroup
-	for _, node := range l.topic.brokers {
-		all.Go(func() { l.list(p, node) })
-		all.Go(func() { l.probe(p, node) })
+	for _, b := range l.before.Brokers {
+		all.Go(func() { l.list(p, b.ID) })
+		all.Go(func() { l.probe(p, b.ID) })
 	}
 	all.Wait()
 	return p.grace
@@ -104,9 +110,9 @@ func (l *listing) list(p *patience, node int32) {
 func (l *listing) probe(p *patience, node int32) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	of := map[string]int32{}
-	for n, leader := range l.topic.leaders {
+	for n, leader := range l.before.offsets.leaders {
 		if leader.node == node {
-			name := probeName(n, int32(len(l.topic.leaders)))
+			name := probeName(n, int32(len(l.before.offsets.leaders)))
 			of[name] = n
 			req.Groups = append(req.Groups, name)
 		}
@@ -133,7 +139,7 @@ func (l *listing) missing(after offsetsTopic) (missing []error, soon func(n int)
 	moving, leaderless := false, false
 	for node, err := range l.failed {
 		// A broker that leads no partition of the offsets topic has no groups.
-		if after.known && l.topic.known && !after.leads(node) && !l.topic.leads(node) {
+		if after.known && l.before.offsets.known && !after.leads(node) && !l.before.offsets.leads(node) {
 			continue
 		}
 		moving = moving || retryGroup(err) || unreachable(err)
@@ -141,7 +147,7 @@ func (l *listing) missing(after offsetsTopic) (missing []error, soon func(n int)
 	}
 	why := map[string][]int32{}
 	for n, now := range after.leaders {
-		was, ok := l.topic.leaders[n]
+		was, ok := l.before.offsets.leaders[n]
 		switch {
 		case now.node < 0:
 			leaderless = true

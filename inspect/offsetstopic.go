@@ -1,22 +1,19 @@
 package inspect
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"unicode/utf16"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // offsetsTopicName is the topic that holds the groups: the leader of a partition coordinates the groups that hash to it.
 const offsetsTopicName = "__consumer_offsets"
 
-// offsetsTopic is who leads which partition of the offsets topic, and who is in the cluster.
+// offsetsTopic is who leads which partition of the offsets topic.
 type offsetsTopic struct {
-	brokers []int32
 	// known is false where the topic does not exist, which is so until a group first commits, or may not be described.
 	known   bool
 	leaders map[int32]leader
@@ -27,21 +24,11 @@ type leader struct {
 	epoch int32
 }
 
-func readOffsetsTopic(ctx context.Context, cl *kgo.Client) (offsetsTopic, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	rt := kmsg.NewMetadataRequestTopic()
-	rt.Topic = kmsg.StringPtr(offsetsTopicName)
-	req.Topics = append(req.Topics, rt)
-	resp, err := metadata(ctx, cl, req)
-	if err != nil {
-		return offsetsTopic{}, fmt.Errorf("read the cluster's metadata: %w", err)
-	}
+// newOffsetsTopic reads an answer about that topic.
+func newOffsetsTopic(resp *kmsg.MetadataResponse) offsetsTopic {
 	o := offsetsTopic{leaders: map[int32]leader{}}
-	for _, b := range resp.Brokers {
-		o.brokers = append(o.brokers, b.NodeID)
-	}
 	for _, t := range resp.Topics {
-		if t.ErrorCode != 0 {
+		if t.Topic == nil || *t.Topic != offsetsTopicName || t.ErrorCode != 0 {
 			continue
 		}
 		o.known = true
@@ -53,7 +40,7 @@ func readOffsetsTopic(ctx context.Context, cl *kgo.Client) (offsetsTopic, error)
 			o.leaders[p.Partition] = one
 		}
 	}
-	return o, nil
+	return o
 }
 
 func (o offsetsTopic) leads(node int32) bool {

@@ -23,7 +23,7 @@ func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args [
 	if len(names) == 0 && len(g.Match) == 0 && !g.All {
 		return nil, cli.Usagef("name groups, or use --group-match REGEX or --all-groups", "which groups? none was given")
 	}
-	listed, missing, err := inspect.ListGroups(ctx, s.Client)
+	listed, missing, err := s.Cluster.ListGroups(ctx, s.Client)
 	if err != nil {
 		return nil, cli.Cause(ctx, err)
 	}

@@ -40,16 +40,15 @@ func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Op
 	}
 	ctx, cancel := a.phase(ctx, s, "connect to "+strings.Join(s.Brokers, ","))
 	defer cancel()
-	cl, err := conn.Connect(ctx, s, extra...)
+	var cluster inspect.Cluster
+	cl, err := conn.ConnectAndRead(ctx, s, func(ctx context.Context, cl *kgo.Client) (err error) {
+		cluster, err = inspect.ReadCluster(ctx, cl)
+		return err
+	}, extra...)
 	if err != nil {
 		return nil, Cause(ctx, err)
 	}
-	c, err := inspect.ReadCluster(ctx, cl)
-	if err != nil {
-		cl.Close()
-		return nil, Cause(ctx, err)
-	}
-	return &Session{App: a, Settings: s, Client: cl, Cluster: c}, nil
+	return &Session{App: a, Settings: s, Client: cl, Cluster: cluster}, nil
 }
 
 // Close ends the connections.

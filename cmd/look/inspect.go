@@ -186,7 +186,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 // choose finds the groups to read. partial says that some group is not known for sure, untyped that the broker's list
 // tells no types.
 func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []inspect.Group, partial, untyped bool, err error) {
-	listed, missing, err := inspect.ListGroups(ctx, s.Client)
+	listed, missing, err := s.Cluster.ListGroups(ctx, s.Client)
 	if err != nil {
 		return nil, false, false, err
 	}

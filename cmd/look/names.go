@@ -19,7 +19,7 @@ import (
 func nearGroups(ctx context.Context, s *cli.Session, name string) string {
 	ctx, cancel := s.Phase(ctx, "list the groups")
 	defer cancel()
-	listed, _, err := inspect.ListGroups(ctx, s.Client)
+	listed, _, err := s.Cluster.ListGroups(ctx, s.Client)
 	if err != nil {
 		return ""
 	}

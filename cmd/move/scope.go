@@ -118,7 +118,7 @@ type choice struct {
 // choose finds the groups.
 func (s *scopeFlags) choose(ctx context.Context, sess *cli.Session) (choice, error) {
 	var out choice
-	listed, missing, err := inspect.ListGroups(ctx, sess.Client)
+	listed, missing, err := sess.Cluster.ListGroups(ctx, sess.Client)
 	if err != nil {
 		return out, err
 	}

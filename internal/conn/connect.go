@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Connect makes a client and reaches the cluster with it, within ctx and
@@ -20,6 +21,13 @@ import (
 // A cluster that cannot be reached is an *Error, settings that cannot be used
 // are a *ConfigError, and a ctx that was cancelled is its error.
 func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, error) {
+	return ConnectAndRead(ctx, s, nil, extra...)
+}
+
+// ConnectAndRead is Connect with what the caller reads first. It begins at once
+// and its answer counts as having reached the cluster, which spares a round trip;
+// it should ask another broker where one is silent. Its error is returned as it is.
+func ConnectAndRead(ctx context.Context, s *Settings, read func(context.Context, *kgo.Client) error, extra ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	opts, d, err := s.options(ctx)
@@ -31,8 +39,9 @@ func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, e
 		return nil, &ConfigError{Text: "the settings cannot be used", Err: err}
 	}
 	start := time.Now()
-	err = ping(ctx, cl)
-	if err == nil {
+	pingErr, readErr := reach(ctx, cl, read)
+	if pingErr == nil && readErr == nil {
+		warm(cl)
 		return cl, nil
 	}
 	// Before Close, which ends such waiting.
@@ -41,10 +50,55 @@ func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, e
 	if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
 		return nil, cause
 	}
-	if waiting && isDeadline(err) {
+	if pingErr == nil {
+		return nil, readErr
+	}
+	if waiting && isDeadline(pingErr) {
 		return nil, s.loginWaits(time.Since(start))
 	}
-	return nil, s.diagnose(ctx, d, err, time.Since(start))
+	return nil, s.diagnose(ctx, d, pingErr, time.Since(start))
+}
+
+// reach pings and reads at the same time, on the same connection. The ping fails
+// fast, and its error can be explained; the reading succeeds where the first
+// broker hangs and another answers.
+func reach(ctx context.Context, cl *kgo.Client, read func(context.Context, *kgo.Client) error) (pingErr, readErr error) {
+	if read == nil {
+		return ping(ctx, cl), nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pinged, done := make(chan error, 1), make(chan error, 1)
+	go func() { pinged <- ping(ctx, cl) }()
+	go func() { done <- read(ctx, cl) }()
+	select {
+	case pingErr = <-pinged:
+		if pingErr != nil {
+			cancel()
+		}
+		return pingErr, <-done
+	case readErr = <-done:
+		if readErr == nil {
+			return nil, nil
+		}
+		return <-pinged, readErr
+	}
+}
+
+// warmest is how many brokers are connected to before something is asked of them.
+const warmest = 12
+
+// warm connects to the brokers of a small cluster at the same time, and does not
+// wait: what is asked next goes to several of them, and each connection costs two
+// round trips and a login. An error shows when the broker is needed.
+func warm(cl *kgo.Client) {
+	brokers := cl.DiscoveredBrokers()
+	if len(brokers) > warmest {
+		return
+	}
+	for _, b := range brokers {
+		go func() { _, _ = b.Request(context.Background(), kmsg.NewPtrApiVersionsRequest()) }()
+	}
 }
 
 // loginWaits is for a deadline that passed while the broker was waiting for us,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // Options are the kgo options of the connection: brokers, TLS, SASL, names,
@@ -47,6 +49,7 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		kgo.RequestTimeoutOverhead(max(overhead, 100*time.Millisecond)),
 		kgo.RetryTimeout(s.Timeout),
 		kgo.MetadataMinAge(metadataMinAge),
+		kgo.MaxVersions(requestVersions()),
 		// Brokers can ask clients for their metrics (KIP-714); a tool that runs
 		// for a second has none worth the requests.
 		kgo.DisableClientMetrics(),
@@ -55,6 +58,20 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		opts = append(opts, kgo.SASL(login{mech, &d.waiting}))
 	}
 	return opts, d, nil
+}
+
+// requestVersions are all that kgo knows, except for the newest ApiVersions. That
+// one names the cluster and node (KIP-1242), every broker up to Kafka 4.3 refuses
+// it, and each new connection then costs another round trip.
+func requestVersions() *kversion.Versions {
+	v := new(kversion.Versions)
+	for key := range int16(kmsg.MaxKey + 1) {
+		if req := kmsg.RequestForKey(key); req != nil {
+			v.SetMaxKeyVersion(key, req.MaxVersion())
+		}
+	}
+	v.SetMaxKeyVersion(kmsg.ApiVersions.Int16(), 4)
+	return v
 }
 
 func (s *Settings) noBrokers() error {
