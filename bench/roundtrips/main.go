@@ -1,0 +1,209 @@
+//go:build realkafka
+
+// Command roundtrips counts how many round trips follow each other in koffset's commands, on three nodes behind proxies that add
+// 200 ms to each: however many groups and partitions there are, a phase is one round trip, and a command has few phases.
+//
+//	go run -tags realkafka ./bench/roundtrips             the table; exit status 1 when a bound does not hold
+//	go run -tags realkafka ./bench/roundtrips -v inspect  what one command asks, and when
+//
+// TCP's own handshake is not delayed: a proxy on the loopback accepts at once. Across a real network each connection costs one
+// more, and those of one phase are made at the same time.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/internal/kafkatest"
+)
+
+const roundTrip = 200 * time.Millisecond
+
+// job is one command and the round trips that it may take. %d becomes an offset that no run before had, and %c the cluster's id.
+type job struct {
+	name string
+	most int
+	args []string
+}
+
+func jobs() []job {
+	return []job{
+		{"inspect", 8, []string{"inspect"}},
+		{"inspect a group", 8, []string{"inspect", "rt-7"}},
+		{"resolve", 5, []string{"resolve", "rt"}},
+		{"resolve at a time", 5, []string{"resolve", "rt", "--to", "@-1h"}},
+		{"reset, dry", 8, []string{"reset", "rt-7", "--topic", "rt", "--to", "%d"}},
+		{"reset, executed", 14, []string{"reset", "rt-8", "--topic", "rt", "--to", "%d", "--execute", "--yes"}},
+		{"reset of all, dry", 8, []string{"reset", "--all-groups", "--topic", "rt", "--to", "%d"}},
+		{"reset of all, executed", 14, []string{"reset", "--all-groups", "--topic", "rt", "--to", "%d", "--execute", "--yes", "--confirm", "%c"}},
+	}
+}
+
+func main() {
+	verbose := flag.String("v", "", "show the requests of one command instead")
+	groups := flag.Int("groups", 60, "groups that have committed")
+	partitions := flag.Int("partitions", 30, "partitions that each has committed")
+	flag.Parse()
+	ok, err := run(context.Background(), *verbose, *groups, *partitions)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "roundtrips:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, verbose string, groups, partitions int) (ok bool, err error) {
+	dir, err := os.MkdirTemp("", "koffset-bench-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	b := bench{dir: dir, bin: filepath.Join(dir, "koffset")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.bin, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return false, fmt.Errorf("build koffset: %w", err)
+	}
+	if b.kafka, err = kafkatest.StartKafka(ctx, kafkatest.TrioOptions()); err != nil {
+		return false, err
+	}
+	defer b.kafka.Close()
+	if err := b.fill(ctx, groups, partitions); err != nil {
+		return false, err
+	}
+	fmt.Printf("%d groups of %d partitions on three nodes, %v a round trip\n%-24s %8s %8s %6s %6s\n", groups, partitions, roundTrip, "COMMAND", "NO DELAY", "DELAYED", "TRIPS", "MOST")
+	ok = true
+	for _, j := range jobs() {
+		if verbose != "" && j.name != verbose {
+			continue
+		}
+		if verbose != "" {
+			b.delay(roundTrip)
+			return true, b.show(ctx, j)
+		}
+		b.delay(0)
+		near, err := b.time(ctx, j)
+		if err != nil {
+			return false, err
+		}
+		b.delay(roundTrip)
+		far, err := b.time(ctx, j)
+		if err != nil {
+			return false, err
+		}
+		trips := float64(far-near) / float64(roundTrip)
+		verdict := ""
+		if trips > float64(j.most)+0.5 {
+			verdict, ok = " too many", false
+		}
+		fmt.Printf("%-24s %6dms %6dms %6.1f %6d%s\n", j.name, near.Milliseconds(), far.Milliseconds(), trips, j.most, verdict)
+	}
+	return ok, nil
+}
+
+type bench struct {
+	dir, bin string
+	kafka    *kafkatest.Kafka
+	runs     int
+}
+
+func (b *bench) delay(d time.Duration) {
+	for _, id := range b.kafka.NodeIDs() {
+		b.kafka.Proxy(id).Delay(d, 0)
+	}
+}
+
+// fill makes a topic and the groups' commits on it.
+func (b *bench) fill(ctx context.Context, groups, partitions int) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.kafka.Addrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	if _, err := adm.CreateTopic(ctx, int32(partitions), 3, nil, "rt"); err != nil {
+		return err
+	}
+	var records []*kgo.Record
+	for p := range partitions {
+		for i := range 100 {
+			records = append(records, &kgo.Record{Topic: "rt", Partition: int32(p), Value: []byte(fmt.Sprint(i))})
+		}
+	}
+	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return err
+	}
+	for g := range groups {
+		offsets := kadm.Offsets{}
+		for p := range partitions {
+			offsets.AddOffset("rt", int32(p), 50, -1)
+		}
+		if err := adm.CommitAllOffsets(ctx, fmt.Sprintf("rt-%d", g), offsets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command is a run of a job with an offset that no run before had.
+func (b *bench) command(ctx context.Context, j job) *exec.Cmd {
+	b.runs++
+	args := []string{"-b", b.kafka.Bootstrap(), "--state-dir", filepath.Join(b.dir, "state")}
+	for _, a := range j.args {
+		switch a {
+		case "%d":
+			a = fmt.Sprint(b.runs)
+		case "%c":
+			a = b.kafka.ID
+		}
+		args = append(args, a)
+	}
+	cmd := exec.CommandContext(ctx, b.bin, args...)
+	cmd.Env = append(os.Environ(), "HOME="+b.dir, "XDG_CONFIG_HOME="+filepath.Join(b.dir, "config"))
+	return cmd
+}
+
+// time is how long a job takes, the best of two.
+func (b *bench) time(ctx context.Context, j job) (time.Duration, error) {
+	best := time.Hour
+	for range 2 {
+		cmd := b.command(ctx, j)
+		start := time.Now()
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil {
+			return 0, fmt.Errorf("koffset %s: %w\n%s", strings.Join(j.args, " "), err, errs.String())
+		}
+		best = min(best, time.Since(start))
+	}
+	return best, nil
+}
+
+// show prints what a job asks, with the round trip that has begun by then.
+func (b *bench) show(ctx context.Context, j job) error {
+	cmd := b.command(ctx, j)
+	cmd.Args = append(cmd.Args, "-v")
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for s := bufio.NewScanner(errs); s.Scan(); {
+		fmt.Printf("%5.1f  %s\n", float64(time.Since(start))/float64(roundTrip), s.Text())
+	}
+	return cmd.Wait()
+}
