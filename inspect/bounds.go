@@ -179,34 +179,45 @@ var ErrUnsupported = errors.New("the broker does not know this question")
 // FindTimes looks up the first record at or after an instant, each partition with its own. Read the bounds before: a
 // record that arrives between the two questions is then found, and not skipped.
 func FindTimes(ctx context.Context, cl *kgo.Client, iso offset.Isolation, at map[offset.Partition]offset.Instant) map[offset.Partition]Lookup {
+	return findTimes(ctx, cl, nil, iso, at)
+}
+
+// findTimes is FindTimes with the metadata, as the other finders are; nil is read.
+func findTimes(ctx context.Context, cl *kgo.Client, topics map[string]Topic, iso offset.Isolation, at map[offset.Partition]offset.Instant) map[offset.Partition]Lookup {
 	asks := map[string][]listAsk{}
 	for p, i := range at {
 		asks[p.Topic] = append(asks[p.Topic], listAsk{p.Partition, max(i.Millis(), 0)})
 	}
-	return lookup(ctx, cl, iso, asks, 0)
+	return lookup(ctx, cl, topics, iso, asks, 0)
 }
 
 // FindMax looks up the record with the largest timestamp.
 func FindMax(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askMax), 7)
+	return findSpecial(ctx, cl, nil, parts, askMax)
 }
 
 // FindLocalStart looks up the first offset that the broker keeps itself, with tiered storage.
 func FindLocalStart(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askLocalStart), 8)
+	return findSpecial(ctx, cl, nil, parts, askLocalStart)
 }
 
 // FindTieredEnd looks up the last offset in remote storage.
 func FindTieredEnd(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]Lookup {
-	return lookup(ctx, cl, offset.ReadUncommitted, fixed(parts, askTiered), 9)
+	return findSpecial(ctx, cl, nil, parts, askTiered)
+}
+
+// findSpecial asks one of the questions that are no times.
+func findSpecial(ctx context.Context, cl *kgo.Client, topics map[string]Topic, parts Partitions, ask int64) map[offset.Partition]Lookup {
+	since := map[int64]int16{askMax: 7, askLocalStart: 8, askTiered: 9}
+	return lookup(ctx, cl, topics, offset.ReadUncommitted, fixed(parts, ask), since[ask])
 }
 
 // lookup asks questions that ListOffsets knows from a version on. A broker that is older takes their number for a time before
 // 1970 and answers with its first record, so the version of the answer decides.
-func lookup(ctx context.Context, cl *kgo.Client, iso offset.Isolation, asks map[string][]listAsk, since int16) map[offset.Partition]Lookup {
+func lookup(ctx context.Context, cl *kgo.Client, topics map[string]Topic, iso offset.Isolation, asks map[string][]listAsk, since int16) map[offset.Partition]Lookup {
 	out := map[offset.Partition]Lookup{}
 	var mu sync.Mutex
-	listOffsets(ctx, cl, nil, iso, asks, func(topic string, a listed) {
+	listOffsets(ctx, cl, topics, iso, asks, func(topic string, a listed) {
 		l := Lookup{Err: a.err}
 		if errors.Is(a.err, kerr.UnsupportedVersion) || errors.Is(a.err, kerr.InvalidRequest) || a.err == nil && a.version < since {
 			l.Err = ErrUnsupported

@@ -110,7 +110,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 		t.Topic = kmsg.StringPtr(n)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := metadata(ctx, cl, req)
+	resp, err := topicMetadata(ctx, cl, req)
 	if err != nil {
 		return nil, fmt.Errorf("read the topics' metadata: %w", err)
 	}

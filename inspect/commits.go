@@ -121,6 +121,17 @@ func ReadCommits(ctx context.Context, cl *kgo.Client, groups []string) []Commits
 	return readCommits(ctx, cl, groups, nil)
 }
 
+// coordinatorsOf are the coordinators that the list of groups told.
+func coordinatorsOf(groups []Group) map[string]int32 {
+	hints := make(map[string]int32, len(groups))
+	for _, g := range groups {
+		if g.Listed {
+			hints[g.Name] = g.Coordinator
+		}
+	}
+	return hints
+}
+
 // readCommits is ReadCommits with the coordinators that the list of groups told.
 func readCommits(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32) []Commits {
 	r := commitReader{cl: cl, out: make(map[string]*Commits, len(groups)), names: map[string]string{}, single: map[int32]bool{}}

@@ -24,7 +24,7 @@ const describeChunk = 200
 // Every group that was asked for is in the result; what could not be described carries its Err, and what does not exist
 // has NotFound.
 func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]Description {
-	d := describer{cl: cl, out: make(map[string]Description, len(groups)), hints: map[string]int32{}}
+	d := describer{cl: cl, out: make(map[string]Description, len(groups)), hints: coordinatorsOf(groups)}
 	byType := map[GroupType][]string{}
 	for _, g := range groups {
 		if _, twice := d.out[g.Name]; twice {
@@ -32,9 +32,6 @@ func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]De
 		}
 		d.out[g.Name] = Description{Group: g}
 		byType[g.Type] = append(byType[g.Type], g.Name)
-		if g.Listed {
-			d.hints[g.Name] = g.Coordinator
-		}
 	}
 	var kinds sync.WaitGroup
 	for _, t := range GroupTypes() {

@@ -162,14 +162,14 @@ func (q GatherQuery) lookups(ctx context.Context, cl *kgo.Client, f *Facts) {
 			return nil
 		})
 	}
-	round(len(times), func() map[offset.Partition]Lookup { return FindTimes(ctx, cl, q.Isolation, times) }, func(o *offset.Facts, r *offset.Record) { o.Found = r })
-	round(len(maxes), func() map[offset.Partition]Lookup { return FindMax(ctx, cl, maxes) }, func(o *offset.Facts, r *offset.Record) { o.Max = r })
-	round(len(locals), func() map[offset.Partition]Lookup { return FindLocalStart(ctx, cl, locals) }, func(o *offset.Facts, r *offset.Record) {
+	round(len(times), func() map[offset.Partition]Lookup { return findTimes(ctx, cl, f.Topics, q.Isolation, times) }, func(o *offset.Facts, r *offset.Record) { o.Found = r })
+	round(len(maxes), func() map[offset.Partition]Lookup { return findSpecial(ctx, cl, f.Topics, maxes, askMax) }, func(o *offset.Facts, r *offset.Record) { o.Max = r })
+	round(len(locals), func() map[offset.Partition]Lookup { return findSpecial(ctx, cl, f.Topics, locals, askLocalStart) }, func(o *offset.Facts, r *offset.Record) {
 		if r != nil {
 			o.LocalStart = &r.Offset
 		}
 	})
-	round(len(tiered), func() map[offset.Partition]Lookup { return FindTieredEnd(ctx, cl, tiered) }, func(o *offset.Facts, r *offset.Record) {
+	round(len(tiered), func() map[offset.Partition]Lookup { return findSpecial(ctx, cl, f.Topics, tiered, askTiered) }, func(o *offset.Facts, r *offset.Record) {
 		if r != nil {
 			o.TieredEnd = &r.Offset
 		}

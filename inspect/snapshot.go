@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -48,34 +47,14 @@ type Snapshot struct {
 // past the end of the log is looked at a second time before it is believed. The error is set only where nothing could be
 // read; everything else is an error on its group or row.
 func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
-	s := &Snapshot{Query: q, commits: map[string]Commits{}}
-	var offsetGroups, shareGroups []string
+	s := &Snapshot{Query: q}
 	names := make([]string, 0, len(q.Groups))
-	hints := map[string]int32{}
 	for _, g := range q.Groups {
 		names = append(names, g.Name)
-		if g.Listed {
-			hints[g.Name] = g.Coordinator
-		}
 	}
-	for _, g := range q.Groups {
-		if g.Type == TypeShare {
-			shareGroups = append(shareGroups, g.Name)
-			continue
-		}
-		offsetGroups = append(offsetGroups, g.Name)
-	}
-	var desc map[string]Description
-	var reads sync.WaitGroup
-	reads.Go(func() {
-		for _, c := range readCommits(ctx, cl, offsetGroups, hints) {
-			s.commits[c.Group] = c
-		}
-	})
-	reads.Go(func() { s.Share = readShareOffsets(ctx, cl, shareGroups, hints) })
-	reads.Go(func() { desc = q.describe(ctx, cl) })
-	reads.Wait()
-	s.readLateShares(ctx, cl, desc)
+	at := readStanding(ctx, cl, q.Groups, !q.SkipDescribe)
+	s.commits, s.Share = at.Commits, at.Share
+	desc := at.Groups
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
 		s.Groups = append(s.Groups, desc[n])
@@ -85,30 +64,6 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	}
 	s.confirmPastEnd(ctx, cl)
 	return s, nil
-}
-
-func (q Query) describe(ctx context.Context, cl *kgo.Client) map[string]Description {
-	if !q.SkipDescribe {
-		return Describe(ctx, cl, q.Groups)
-	}
-	m := make(map[string]Description, len(q.Groups))
-	for _, g := range q.Groups {
-		m[g.Name] = Description{Group: g}
-	}
-	return m
-}
-
-// readLateShares reads the start offsets of groups that only their description told to be share groups: a group that is not
-// in the list has no type before.
-func (s *Snapshot) readLateShares(ctx context.Context, cl *kgo.Client, desc map[string]Description) {
-	var late []string
-	for n, d := range desc {
-		if _, read := s.commits[n]; read && d.Type == TypeShare {
-			late = append(late, n)
-			delete(s.commits, n)
-		}
-	}
-	maps.Copy(s.Share, ReadShareOffsets(ctx, cl, late))
 }
 
 // Topics that some group committed to, is assigned, or that were asked for.

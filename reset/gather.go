@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
@@ -73,23 +74,31 @@ func partitionRange(t inspect.Topic) string {
 // the topics in scope, then bounds and times. What could not be read carries its error; the error is set only where
 // nothing could be read.
 func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
-	f, err := readGroups(ctx, cl, r.Groups)
+	// Topics that were named need not wait for the groups.
+	named := map[string]bool{}
+	for _, t := range r.Scope.Topics {
+		named[t.Topic] = true
+	}
+	f, topics, err := readGroups(ctx, cl, r.Groups, slices.AppendSeq([]string{}, maps.Keys(named)))
 	if err != nil {
 		return nil, err
 	}
 	if r.Scope.All && r.Task.Repair == nil {
 		f.seeAll(ctx, cl)
 	}
-	names := map[string]bool{}
+	more := map[string]bool{}
 	for _, g := range f.Groups {
 		for _, t := range r.topicNames(g) {
-			names[t] = true
+			if !named[t] {
+				more[t] = true
+			}
 		}
 	}
-	topics, err := inspect.ReadTopics(ctx, cl, slices.AppendSeq([]string{}, maps.Keys(names)))
+	others, err := inspect.ReadTopics(ctx, cl, slices.AppendSeq([]string{}, maps.Keys(more)))
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(topics, others)
 	parts := map[offset.Partition]bool{}
 	for _, g := range f.Groups {
 		// A group whose scope is wrong has its error from Build.
@@ -106,61 +115,40 @@ func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
 	return f, err
 }
 
-// readGroups reads the cluster's id, the groups and what they have stored.
-func readGroups(ctx context.Context, cl *kgo.Client, groups []inspect.Group) (*Facts, error) {
-	c, err := inspect.ReadCluster(ctx, cl)
-	if err != nil {
-		return nil, err
+// readGroups reads the cluster's id, the groups and what they have stored, and topics, all at once.
+func readGroups(ctx context.Context, cl *kgo.Client, groups []inspect.Group, names []string) (*Facts, map[string]inspect.Topic, error) {
+	var cluster inspect.Cluster
+	var topics map[string]inspect.Topic
+	var at inspect.Standing
+	var reads errgroup.Group
+	reads.Go(func() (err error) { cluster, err = inspect.ReadCluster(ctx, cl); return err })
+	reads.Go(func() (err error) { topics, err = inspect.ReadTopics(ctx, cl, names); return err })
+	reads.Go(func() error { at = inspect.ReadStanding(ctx, cl, groups); return nil })
+	if err := reads.Wait(); err != nil {
+		return nil, nil, err
 	}
-	f := &Facts{ClusterID: c.ID, Groups: map[string]*GroupFacts{}}
-	described := make(chan map[string]inspect.Description, 1)
-	go func() { described <- inspect.Describe(ctx, cl, groups) }()
-	var stores, shares []string
-	for _, g := range groups {
-		if _, twice := f.Groups[g.Name]; twice {
-			continue
-		}
-		f.Groups[g.Name] = &GroupFacts{Description: inspect.Description{Group: g}}
-		if g.Type == inspect.TypeShare {
-			shares = append(shares, g.Name)
-		} else {
-			stores = append(stores, g.Name)
-		}
+	f := &Facts{ClusterID: cluster.ID, Groups: make(map[string]*GroupFacts, len(at.Groups))}
+	for name, d := range at.Groups {
+		g := &GroupFacts{Description: d, Commits: at.Commits[name], Share: at.Share[name]}
+		g.Commits.Group = name
+		f.Groups[name] = g
 	}
-	commits := inspect.ReadCommits(ctx, cl, stores)
-	for _, one := range commits {
-		f.Groups[one.Group].Commits = one
-	}
-	for name, one := range inspect.ReadShareOffsets(ctx, cl, shares) {
-		f.Groups[name].Share = one
-	}
-	var late []string // share groups that only their description told to be some
-	for name, d := range <-described {
-		g := f.Groups[name]
-		if d.Type == inspect.TypeShare && !slices.Contains(shares, name) {
-			late = append(late, name)
-			g.Commits = inspect.Commits{Group: name}
-		}
-		g.Description = d
-	}
-	for name, one := range inspect.ReadShareOffsets(ctx, cl, late) {
-		f.Groups[name].Share = one
-	}
-	return f, nil
+	return f, topics, nil
 }
 
 // Refresh reads the facts that a plan is checked against: the same calls as Gather, for exactly the plan's rows.
 func Refresh(ctx context.Context, cl *kgo.Client, p *Plan) (*Facts, error) {
-	names := make([]string, len(p.Groups))
-	for i, g := range p.Groups {
-		names[i] = g.Name
+	names := map[string]bool{}
+	for _, c := range p.Changes {
+		if c.Changes() {
+			names[c.Topic] = true
+		}
 	}
-	groups, err := FindGroups(ctx, cl, names)
+	f, topics, err := readGroups(ctx, cl, planned(p), slices.AppendSeq([]string{}, maps.Keys(names)))
 	if err != nil {
 		return nil, err
 	}
-	f, err := readGroups(ctx, cl, groups)
-	if err != nil {
+	if err := f.otherKinds(ctx, cl); err != nil {
 		return nil, err
 	}
 	parts := map[offset.Partition]bool{}
@@ -180,10 +168,44 @@ func Refresh(ctx context.Context, cl *kgo.Client, p *Plan) (*Facts, error) {
 			}
 		}
 	}
+	for part := range parts {
+		if _, read := topics[part.Topic]; !read {
+			topics = nil // a group that goes has stored more since: read them all
+			break
+		}
+	}
 	f.Parts, err = inspect.Gather(ctx, cl, inspect.GatherQuery{
-		Parts: slices.Collect(maps.Keys(parts)), Position: offset.Position{Kind: offset.Earliest}, Isolation: p.Isolation,
+		Parts: slices.Collect(maps.Keys(parts)), Position: offset.Position{Kind: offset.Earliest}, Isolation: p.Isolation, Topics: topics,
 	})
 	return f, err
+}
+
+// planned are a plan's groups with the types that they had, which spares a list of all groups.
+func planned(p *Plan) []inspect.Group {
+	groups := make([]inspect.Group, len(p.Groups))
+	for i, g := range p.Groups {
+		groups[i] = inspect.Group{Name: g.Name, Type: inspect.GroupType(g.Type)}
+	}
+	return groups
+}
+
+// otherKinds reads groups again that do not exist as the kind that they were: they may be another kind by now.
+func (f *Facts) otherKinds(ctx context.Context, cl *kgo.Client) error {
+	var gone []inspect.Group
+	for name, g := range f.Groups {
+		if g.NotFound && g.Type != "" {
+			gone = append(gone, inspect.Group{Name: name})
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	again, _, err := readGroups(ctx, cl, gone, nil)
+	if err != nil {
+		return err
+	}
+	maps.Copy(f.Groups, again.Groups)
+	return nil
 }
 
 // FindGroups lists the cluster's groups to learn the types of the named ones; a name that is not in the list is returned

@@ -57,7 +57,7 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 	if err != nil {
 		return nil, err
 	}
-	f, err := readGroups(ctx, cl, found)
+	f, _, err := readGroups(ctx, cl, found, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Op
 	if a.Global.Verbose {
 		extra = append(extra, kgo.WithLogger(kgo.BasicLogger(a.Streams.Err, kgo.LogLevelDebug, func() string { return "koffset: " })))
 	}
+	extra = append(extra, kgo.WithHooks(new(inspect.Heard)))
 	ctx, cancel := a.phase(ctx, s, "connect to "+strings.Join(s.Brokers, ","))
 	defer cancel()
 	var cluster inspect.Cluster

@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Heard remembers which broker answered last. Metadata is read from that one first by a client that was made with
+// kgo.WithHooks(new(inspect.Heard)): its connection is open, and it is not the one that hangs. The zero value is ready.
+type Heard struct {
+	node atomic.Int64 // 1<<32 and the broker's number in the lower half; zero is nobody
+}
+
+var _ kgo.HookBrokerRead = new(Heard)
+
+// OnBrokerRead is kgo's hook.
+func (h *Heard) OnBrokerRead(meta kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) {
+	if err == nil {
+		h.node.Store(1<<32 | int64(uint32(meta.NodeID)))
+	}
+}
+
+// lastHeard is the broker that a client heard from last; seeds have negative numbers.
+func lastHeard(cl *kgo.Client) (node int32, ok bool) {
+	hooks, _ := cl.OptValue(kgo.WithHooks).([]kgo.Hook)
+	for _, h := range hooks {
+		if h, is := h.(*Heard); is {
+			n := h.node.Load()
+			return int32(n), n != 0
+		}
+	}
+	return 0, false
+}
+
+// topicMetadata is metadata for a caller that does not mind that kgo learns nothing of the answer: the broker that was heard
+// from last is asked first, and others as metadata does.
+func topicMetadata(ctx context.Context, cl *kgo.Client, req *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
+	return anyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
+		one := *req
+		select {
+		case <-first:
+			if node, ok := lastHeard(cl); ok {
+				if resp, err := requestOnce[*kmsg.MetadataResponse](ctx, cl, node, &one); err == nil {
+					return resp, nil
+				}
+				one = *req
+			}
+		default:
+		}
+		return one.RequestWith(ctx, cl)
+	})
+}
