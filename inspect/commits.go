@@ -118,7 +118,7 @@ func (c Commits) Len() int {
 // It reads with RequireStable, so that a commit inside an open transaction is noticed (the broker answers
 // UNSTABLE_OFFSET_COMMIT at once, it does not block), and reads the value of such partitions again without it.
 func ReadCommits(ctx context.Context, cl *kgo.Client, groups []string) []Commits {
-	return readCommits(ctx, cl, groups, nil)
+	return readCommits(ctx, cl, groups, nil, nil)
 }
 
 // coordinatorsOf are the coordinators that the list of groups told.
@@ -132,13 +132,13 @@ func coordinatorsOf(groups []Group) map[string]int32 {
 	return hints
 }
 
-// readCommits is ReadCommits with the coordinators that the list of groups told.
-func readCommits(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32) []Commits {
+// readCommits is ReadCommits with the coordinators that the list of groups told, and a wait that is shared with others.
+func readCommits(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32, p *patience) []Commits {
 	r := commitReader{cl: cl, out: make(map[string]*Commits, len(groups)), names: map[string]string{}, single: map[int32]bool{}}
 	for _, g := range groups {
 		r.out[g] = &Commits{Group: g}
 	}
-	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, ask: r.read, fail: r.fail}
+	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, p: p, ask: r.read, fail: r.fail}
 	a.run(ctx, groups)
 	out := make([]Commits, len(groups))
 	for i, g := range groups {

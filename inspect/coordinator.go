@@ -113,8 +113,9 @@ type asker struct {
 	// reads says that a question may be asked twice: again after a connection broke, and elsewhere when the coordinator moves
 	// while it does not answer.
 	reads bool
+	// p bounds the wait; it may be shared with others who ask the same brokers, and is made where it is nil.
+	p *patience
 
-	p     *patience
 	group sync.WaitGroup
 	mu    sync.Mutex
 	lanes map[int32]*errgroup.Group
@@ -125,11 +126,14 @@ func (a *asker) run(ctx context.Context, groups []string) {
 	if len(groups) == 0 {
 		return
 	}
-	a.p, a.lanes = noPatience(ctx), map[int32]*errgroup.Group{}
-	if a.reads {
-		a.p = newPatience(ctx)
+	a.lanes = map[int32]*errgroup.Group{}
+	if a.p == nil {
+		a.p = noPatience(ctx)
+		if a.reads {
+			a.p = newPatience(ctx)
+		}
+		defer a.p.stop()
 	}
-	defer a.p.stop()
 	known := map[int32][]string{}
 	var unknown []string
 	for _, g := range groups {

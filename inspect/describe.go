@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,7 +25,13 @@ const describeChunk = 200
 // Every group that was asked for is in the result; what could not be described carries its Err, and what does not exist
 // has NotFound.
 func Describe(ctx context.Context, cl *kgo.Client, groups []Group) map[string]Description {
-	d := describer{cl: cl, out: make(map[string]Description, len(groups)), hints: coordinatorsOf(groups)}
+	p := newPatience(ctx)
+	defer p.stop()
+	return describeAll(ctx, cl, groups, p)
+}
+
+func describeAll(ctx context.Context, cl *kgo.Client, groups []Group, p *patience) map[string]Description {
+	d := describer{cl: cl, p: p, out: make(map[string]Description, len(groups)), hints: coordinatorsOf(groups)}
 	byType := map[GroupType][]string{}
 	for _, g := range groups {
 		if _, twice := d.out[g.Name]; twice {
@@ -68,7 +75,7 @@ func (d *describer) untyped(ctx context.Context, groups []string) {
 	var kinds sync.WaitGroup
 	for i, t := range order {
 		one := &answers[i]
-		*one = describer{cl: d.cl, out: make(map[string]Description, len(groups)), hints: d.hints}
+		*one = describer{cl: d.cl, p: d.p, out: make(map[string]Description, len(groups)), hints: d.hints}
 		for _, g := range groups {
 			one.out[g] = Description{Group: Group{Name: g}}
 		}
@@ -124,13 +131,14 @@ var errNoCall = errors.New("the broker does not know this call")
 
 type describer struct {
 	cl    *kgo.Client
+	p     *patience
 	hints map[string]int32
 	mu    sync.Mutex
 	out   map[string]Description
 }
 
 func (d *describer) run(ctx context.Context, groups []string, ask func(context.Context, int32, []string) map[string]error) {
-	a := asker{cl: d.cl, chunk: describeChunk, hints: d.hints, reads: true, ask: ask, fail: func(g string, err error) {
+	a := asker{cl: d.cl, chunk: describeChunk, hints: d.hints, reads: true, p: d.p, ask: ask, fail: func(g string, err error) {
 		d.set(g, func(x *Description) {
 			if errors.Is(err, kerr.GroupIDNotFound) {
 				x.NotFound = true
@@ -256,12 +264,13 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
 		d.fold(errs, node, g.Group, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
-			x.Type, x.State, x.Assignor, x.Epoch = TypeConsumer, g.State, g.AssignorName, g.Epoch
+			x.Type, x.State, x.Assignor, x.Epoch, x.AssignmentEpoch = TypeConsumer, g.State, g.AssignorName, g.Epoch, g.AssignmentEpoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
 				if m.SubscribedTopicRegex == nil || *m.SubscribedTopicRegex == "" {
 					one.Topics = m.SubscribedTopics
 				}
+				one.Epoch = m.MemberEpoch
 				for _, t := range m.Assignment.TopicPartitions {
 					one.assign(t.Topic, t.Partitions)
 				}
@@ -282,9 +291,10 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 	errs := map[string]error{}
 	for _, g := range resp.Groups {
 		d.fold(errs, node, g.GroupID, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
-			x.Type, x.State, x.Assignor, x.Epoch = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch
+			x.Type, x.State, x.Assignor, x.Epoch, x.AssignmentEpoch = TypeShare, g.GroupState, g.Assignor, g.GroupEpoch, g.AssignmentEpoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, nil)
+				one.Epoch = m.MemberEpoch
 				for _, t := range m.Assignment.TopicPartitions {
 					one.assign(t.Topic, t.Partitions)
 				}
@@ -316,9 +326,13 @@ func (d *describer) streams(ctx context.Context, node int32, groups []string) ma
 			}
 		}
 		d.fold(errs, node, g.Group, "", codeErr(g.ErrorCode, g.ErrorMessage), func(x *Description) {
-			x.Type, x.State, x.Epoch = TypeStreams, g.State, g.Epoch
+			x.Type, x.State, x.Epoch, x.AssignmentEpoch = TypeStreams, g.State, g.Epoch, g.AssignmentEpoch
 			for _, m := range g.Members {
 				one := newMember(m.MemberID, m.ClientID, m.ClientHost, m.InstanceID)
+				one.Epoch = m.MemberEpoch
+				one.tasks(m.Assignment.ActiveTasks, "")
+				one.tasks(m.Assignment.StandbyTasks, " (standby)")
+				one.tasks(m.Assignment.WarmupTasks, " (warmup)")
 				for _, task := range m.Assignment.ActiveTasks {
 					for _, topic := range sources[task.SubtopologyID] {
 						one.assign(topic, task.Partitions)
@@ -352,6 +366,14 @@ func newMember(id, client, host string, instance *string) Member {
 		m.InstanceID = *instance
 	}
 	return m
+}
+
+func (m *Member) tasks(ids []kmsg.TaskIDs, kind string) {
+	for _, t := range ids {
+		for _, p := range slices.Sorted(slices.Values(t.Partitions)) {
+			m.Tasks = append(m.Tasks, fmt.Sprintf("%s_%d%s", t.SubtopologyID, p, kind))
+		}
+	}
 }
 
 func (m *Member) assign(topic string, partitions []int32) {

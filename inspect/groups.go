@@ -43,6 +43,9 @@ type Member struct {
 	Topics []string
 	// Assigned is what the member reads, sorted. It is empty for a Connect worker, whose assignment is not of partitions.
 	Assigned []offset.Partition
+	// Tasks are a Streams member's tasks, as Streams writes them: "0_1", and "0_1 (standby)" or "0_1 (warmup)".
+	Tasks []string
+	Epoch int32 // the member's epoch, 0 for classic groups
 }
 
 // Where is how a member is named in messages: client on host.
@@ -60,6 +63,8 @@ type Description struct {
 	Assignor string
 	Members  []Member
 	Epoch    int32 // the group's epoch, 0 for classic groups
+	// AssignmentEpoch is the epoch of the assignment; while it is behind Epoch a new assignment is being made.
+	AssignmentEpoch int32
 	// Application says what kind of program the group belongs to, where its name and members tell; see Applications.
 	Application Application
 	// NotFound says that no group of that name exists.

@@ -82,10 +82,16 @@ type BrokerError struct {
 func (e *BrokerError) Error() string { return fmt.Sprintf("broker %d: %v", e.Broker, e.Err) }
 func (e *BrokerError) Unwrap() error { return e.Err }
 
-// SilentError says that a broker did not answer although others had; it was not waited for any longer.
-type SilentError struct{ After time.Duration }
+// SilentError says that a broker did not answer, although others had unless All is set; it was not waited for any longer.
+type SilentError struct {
+	After time.Duration
+	All   bool
+}
 
 func (e *SilentError) Error() string {
+	if e.All {
+		return fmt.Sprintf("no answer within %s", e.After.Round(100*time.Millisecond))
+	}
 	return fmt.Sprintf("no answer %s after the last of the other brokers", e.After.Round(100*time.Millisecond))
 }
 
@@ -101,16 +107,19 @@ type patience struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
+	heard bool
 	over  bool
 }
 
 // newPatience waits, after each answer, for a sixth of the time that ctx has left, at least two seconds: 5 s of the usual 30.
-// The caller stops it.
+// Without any answer it waits for three quarters, which leaves time to show what is known all the same. The caller stops it.
 func newPatience(ctx context.Context) *patience {
 	p := noPatience(ctx)
 	p.grace = 5 * time.Second
 	if deadline, ok := ctx.Deadline(); ok {
-		p.grace = max(time.Until(deadline)/6, 2*time.Second)
+		left := time.Until(deadline)
+		p.grace = max(left/6, 2*time.Second)
+		p.timer = time.AfterFunc(left*3/4, func() { p.cancel(&SilentError{After: left * 3 / 4, All: true}) })
 	}
 	return p
 }
@@ -128,8 +137,11 @@ func (p *patience) answered() {
 	defer p.mu.Unlock()
 	switch {
 	case p.over || p.grace == 0:
-	case p.timer == nil:
-		p.timer = time.AfterFunc(p.grace, func() { p.cancel(&SilentError{p.grace}) })
+	case !p.heard:
+		if p.timer != nil {
+			p.timer.Stop()
+		}
+		p.heard, p.timer = true, time.AfterFunc(p.grace, func() { p.cancel(&SilentError{After: p.grace}) })
 	default:
 		p.timer.Reset(p.grace)
 	}

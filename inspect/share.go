@@ -19,8 +19,9 @@ type ShareOffsets struct {
 	Err   error
 }
 
-// ShareRow is one partition of a share group. Start is nil until the partition is initialised; Lag is the broker's own
-// count, nil where it tells none.
+// ShareRow is one partition of a share group. The start offset alone does not say where the group is: records beyond it may be
+// acknowledged already, and are then not delivered again. Start is nil until the partition is initialised; Lag is the
+// broker's own count of records that are not acknowledged, nil where it tells none (before Kafka 4.2).
 type ShareRow struct {
 	offset.Partition
 	Start *int64
@@ -28,12 +29,30 @@ type ShareRow struct {
 	Err   error
 }
 
-// ReadShareOffsets reads the start offsets of share groups.
-func ReadShareOffsets(ctx context.Context, cl *kgo.Client, groups []string) map[string]ShareOffsets {
-	return readShareOffsets(ctx, cl, groups, nil)
+// Acknowledged is how many offsets from the start offset on are finished: the log end less the start offset less the broker's
+// lag. Where the log grew between the two answers it is that much too large. known is false where one of them is missing.
+func (r ShareRow) Acknowledged(b *offset.Bounds) (n int64, known bool) {
+	if r.Err != nil || r.Start == nil || r.Lag == nil || b == nil {
+		return 0, false
+	}
+	return max(0, b.End-max(*r.Start, b.Start)-*r.Lag), true
 }
 
-func readShareOffsets(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32) map[string]ShareOffsets {
+// Find returns the row of a partition.
+func (s ShareOffsets) Find(p offset.Partition) (ShareRow, bool) {
+	i, ok := slices.BinarySearchFunc(s.Rows, p, func(r ShareRow, p offset.Partition) int { return r.Compare(p) })
+	if !ok {
+		return ShareRow{}, false
+	}
+	return s.Rows[i], true
+}
+
+// ReadShareOffsets reads the start offsets of share groups.
+func ReadShareOffsets(ctx context.Context, cl *kgo.Client, groups []string) map[string]ShareOffsets {
+	return readShareOffsets(ctx, cl, groups, nil, nil)
+}
+
+func readShareOffsets(ctx context.Context, cl *kgo.Client, groups []string, hints map[string]int32, p *patience) map[string]ShareOffsets {
 	out := make(map[string]ShareOffsets, len(groups))
 	var mu sync.Mutex
 	set := func(s ShareOffsets) {
@@ -62,7 +81,7 @@ func readShareOffsets(ctx context.Context, cl *kgo.Client, groups []string, hint
 		}
 		return errs
 	}
-	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, ask: ask, fail: func(g string, err error) { set(ShareOffsets{Group: g, Err: err}) }}
+	a := asker{cl: cl, chunk: commitChunk, hints: hints, reads: true, p: p, ask: ask, fail: func(g string, err error) { set(ShareOffsets{Group: g, Err: err}) }}
 	a.run(ctx, groups)
 	return out
 }
@@ -106,6 +125,9 @@ func (s *Snapshot) shareRows(d Description, yield func(Row) bool) {
 			r.Verdict = Judge(&offset.Committed{Offset: *sr.Start}, false, r.Bounds, s.Query.Isolation)
 			if sr.Lag != nil {
 				r.Lag = sr.Lag // the broker leaves out records that are already acknowledged
+			}
+			if n, known := sr.Acknowledged(r.Bounds); known {
+				r.Acknowledged = &n
 			}
 		}
 		if !yield(r) {

@@ -150,7 +150,9 @@ type Row struct {
 	Committed *offset.Committed
 	// ShareStart is a share group's start offset: the first record that is not finished.
 	ShareStart *int64
-	Bounds     *offset.Bounds
+	// Acknowledged is how many offsets beyond it are finished already, nil where that is not known.
+	Acknowledged *int64
+	Bounds       *offset.Bounds
 	Verdict
 	Unstable bool
 	Member   *Member

@@ -37,16 +37,18 @@ func readStanding(ctx context.Context, cl *kgo.Client, groups []Group, describe 
 		}
 	}
 	hints := coordinatorsOf(groups)
+	p := newPatience(ctx)
+	defer p.stop()
 	var described map[string]Description
 	var reads sync.WaitGroup
 	reads.Go(func() {
-		for _, c := range readCommits(ctx, cl, stores, hints) {
+		for _, c := range readCommits(ctx, cl, stores, hints, p) {
 			s.Commits[c.Group] = c
 		}
 	})
-	reads.Go(func() { s.Share = readShareOffsets(ctx, cl, shares, hints) })
+	reads.Go(func() { s.Share = readShareOffsets(ctx, cl, shares, hints, p) })
 	if describe {
-		reads.Go(func() { described = Describe(ctx, cl, groups) })
+		reads.Go(func() { described = describeAll(ctx, cl, groups, p) })
 	}
 	reads.Wait()
 	maps.Copy(s.Groups, described)
@@ -58,6 +60,6 @@ func readStanding(ctx context.Context, cl *kgo.Client, groups []Group, describe 
 			delete(s.Commits, n)
 		}
 	}
-	maps.Copy(s.Share, readShareOffsets(ctx, cl, late, hints))
+	maps.Copy(s.Share, readShareOffsets(ctx, cl, late, hints, nil))
 	return s
 }
