@@ -43,11 +43,14 @@ type Change struct {
 	From    *Commit `json:"from"` // what was stored when the plan was made; nil where nothing was
 	To      *Commit `json:"to"`   // nil unless the action is commit or none
 	// LogStart, LogEnd and LastStable are the bounds when the plan was made; nil where the partition could not be read.
-	LogStart   *int64        `json:"log_start_offset"`
-	LogEnd     *int64        `json:"log_end_offset"`
-	LastStable *int64        `json:"last_stable_offset"`
-	How        offset.Reason `json:"how"`
-	Detail     string        `json:"detail,omitempty"`
+	LogStart   *int64 `json:"log_start_offset"`
+	LogEnd     *int64 `json:"log_end_offset"`
+	LastStable *int64 `json:"last_stable_offset"`
+	// Acknowledged is how many offsets from From on a share group had finished when the plan was made; nil for other groups and
+	// where it is not known. No write puts them back.
+	Acknowledged *int64        `json:"acknowledged,omitempty"`
+	How          offset.Reason `json:"how"`
+	Detail       string        `json:"detail,omitempty"`
 	// Asked is the number that was asked for, where a policy changed it or it was refused.
 	Asked *int64 `json:"asked,omitempty"`
 	// Proof says how a translated offset was confirmed on the other cluster.

@@ -31,6 +31,7 @@ const (
 	NoteConnect     NoteKind = "connect"      // a Connect sink
 	NoteOffsetsOnly NoteKind = "offsets-only" // commits without members: it may be running unseen
 	NoteStreams     NoteKind = "streams"      // internal topics were left out
+	NoteShare       NoteKind = "share"        // what of a share group no undo puts back
 	NotePastStable  NoteKind = "past-stable"  // records of an open transaction would be skipped
 	NoteGone        NoteKind = "gone"         // commits on topics or partitions that do not exist any more
 	NoteHidden      NoteKind = "hidden"       // commits that this user may not see
@@ -89,8 +90,13 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 	if err := g.err(); err != nil {
 		return err
 	}
-	if g.Missing() && !r.Create {
-		return &NotFoundError{What: "group", Name: g.Name}
+	if g.Missing() {
+		if !r.Create {
+			return &NotFoundError{What: "group", Name: g.Name}
+		}
+		made := *g
+		made.Type = r.CreateType
+		g = &made
 	}
 	in, internal, err := r.partitions(g, f.Parts.Topics)
 	if r.leavesOut(g, in, err) {
@@ -161,7 +167,7 @@ func (b *Built) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, 
 		row.How, row.Detail, row.Asked, row.Proof = t.Reason, t.Detail, t.Asked, r.Proof[c.Partition]
 		row.To = r.target(g, row.From, t, one)
 		row.Action = checkpointfile.ActionCommit
-		if same(row.From, row.To) {
+		if same(row.From, row.To) && !g.finishedBeyond(row) {
 			// What is there stays byte for byte, with its epoch: not even the commit's age changes.
 			row.Action, row.To = checkpointfile.ActionNone, row.From
 		}
@@ -175,6 +181,11 @@ func newRow(g *GroupFacts, p offset.Partition, f *Facts, one offset.Facts) Chang
 	row := Change{Group: g.Name, Partition: p, TopicID: topic.TopicID(), Gone: isUnknown(topic.PartitionErr(p.Partition))}
 	if c := one.Committed; c != nil {
 		row.From = &Commit{Offset: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}
+	}
+	if s, ok := g.Share.Find(p); ok {
+		if n, known := s.Acknowledged(one.Bounds); known {
+			row.Acknowledged = &n
+		}
 	}
 	if bo := one.Bounds; bo != nil {
 		row.LogStart, row.LogEnd, row.LastStable = &bo.Start, &bo.End, &bo.LastStable
@@ -281,6 +292,9 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 		add(NoteStreams, "a Streams application: its internal topics are left out (%s), and its local state is not reset", strings.Join(internal, ", "))
 	case g.Type == inspect.TypeStreams && b.Plan.Verb != "delete":
 		add(NoteStreams, "a Streams application: its local state is not reset")
+	}
+	if text := shareNote(g, rows); text != "" {
+		add(NoteShare, "%s", text)
 	}
 	stable, gone := 0, 0
 	for _, c := range rows {

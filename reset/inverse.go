@@ -2,6 +2,7 @@ package reset
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
@@ -89,6 +90,9 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) 
 		row.Action, row.Detail = checkpointfile.ActionDelete, "it had no commit"
 	default:
 		u.restore(&row, before, now)
+	}
+	if n := was.Acknowledged; n != nil && *n > 0 && row.Action != checkpointfile.ActionRefuse {
+		row.Detail = strings.TrimPrefix(fmt.Sprintf("%s; up to %s acknowledged before: they come again", row.Detail, plural(int(*n), "record beyond it was", "records beyond it were")), "; ")
 	}
 	return row
 }

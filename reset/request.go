@@ -37,6 +37,8 @@ type Request struct {
 	Only    Only
 	// Create allows a group that does not exist: its first commit creates it.
 	Create bool
+	// CreateType is the type of a group that is created: share, or empty for one that commits offsets.
+	CreateType inspect.GroupType
 	// Patterned are the groups that a pattern chose and no name: one that has nothing stored on the topics in scope is left
 	// out instead of failing, and none gets its first commit on a topic by accident.
 	Patterned map[string]bool
@@ -144,15 +146,11 @@ func (g *GroupFacts) err() error {
 // stored is what the group has for a partition: its commit, or a share group's start offset.
 func (g *GroupFacts) stored(p offset.Partition) (c *offset.Committed, unstable bool, err error) {
 	if g.Type == inspect.TypeShare {
-		for _, r := range g.Share.Rows {
-			if r.Partition == p {
-				if r.Start != nil {
-					c = &offset.Committed{Offset: *r.Start}
-				}
-				return c, false, r.Err
-			}
+		r, _ := g.Share.Find(p)
+		if r.Start != nil {
+			c = &offset.Committed{Offset: *r.Start}
 		}
-		return nil, false, nil
+		return c, false, r.Err
 	}
 	row, ok := g.Commits.Find(p)
 	if !ok {

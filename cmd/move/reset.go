@@ -11,6 +11,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
@@ -23,6 +24,7 @@ type resetOptions struct {
 	pos       cli.PositionFlags
 	only      cli.OnlyFlag
 	create    bool
+	share     bool
 	metadata  string
 	isolation string
 	export    bool
@@ -75,6 +77,7 @@ watches whether it overwrites the offsets.` + cli.ExitStatus(
 	o.pos.Completions(c)
 	o.only.Add(c)
 	f.BoolVar(&o.create, "create", false, "the group need not exist: its first commit creates it")
+	f.BoolVar(&o.share, "share", false, "with --create: make a share group")
 	f.StringVar(&o.metadata, "metadata", "keep", "the commits' metadata: `keep`, clear, or a text to store")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.BoolVar(&o.export, "export", false, "print the plan as Kafka's CSV, the same as -o kafka-csv")
@@ -129,11 +132,17 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	if !o.scope.anyGroup() && o.position.Kind != offset.OfFile {
 		return cli.Usagef("koffset reset GROUP --topic TOPIC "+positionHint(o.position), "which group? none was given")
 	}
+	if o.share && !o.create {
+		return cli.Usagef("add --create; a share group that exists is known as one", "--share says what --create makes")
+	}
 	if o.create && (len(o.scope.names) == 0 || o.scope.allTopics) {
 		return cli.Usagef("name the group, and its partitions with --topic", "--create makes a named group, which has no commits to choose topics by")
 	}
 	o.req = reset.Request{Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
 		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create}
+	if o.share {
+		o.req.CreateType = inspect.TypeShare
+	}
 	return nil
 }
 
