@@ -63,18 +63,25 @@ func ConnectAndRead(ctx context.Context, s *Settings, read func(context.Context,
 // fast, and its error can be explained; the reading succeeds where the first
 // broker hangs and another answers.
 func reach(ctx context.Context, cl *kgo.Client, read func(context.Context, *kgo.Client) error) (pingErr, readErr error) {
-	if read == nil {
-		return ping(ctx, cl), nil
+	// A quarter of the time, and at most 3 s, is left for the questions that
+	// explain a failure.
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/4, 3*time.Second)))
+		defer cancel()
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	if read == nil {
+		return cl.Ping(ctx), nil
+	}
+	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pinged, done := make(chan error, 1), make(chan error, 1)
-	go func() { pinged <- ping(ctx, cl) }()
-	go func() { done <- read(ctx, cl) }()
+	go func() { pinged <- cl.Ping(ctx) }()
+	go func() { done <- read(reading, cl) }()
 	select {
 	case pingErr = <-pinged:
-		if pingErr != nil {
-			cancel()
+		if pingErr != nil && ctx.Err() == nil {
+			cancel() // both may wait for one connection, whose end by ctx is to be seen as that
 		}
 		return pingErr, <-done
 	case readErr = <-done:
@@ -117,18 +124,6 @@ func (s *Settings) loginWaits(took time.Duration) error {
 		e.Hint = "check that the realm's KDC can be reached, as kinit does"
 	}
 	return e
-}
-
-// ping leaves a quarter of the time, and at most 3 s, for the questions that
-// explain a failure.
-func ping(ctx context.Context, cl *kgo.Client) error {
-	deadline, ok := ctx.Deadline()
-	if ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/4, 3*time.Second)))
-		defer cancel()
-	}
-	return cl.Ping(ctx)
 }
 
 // diagnose explains why no broker could be reached. The addresses are judged

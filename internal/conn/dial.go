@@ -32,8 +32,8 @@ type dialer struct {
 
 	waiting atomic.Int32 // logins that wait for somebody else; see login
 
-	mu   sync.Mutex
-	last map[string]*attempt
+	mu    sync.Mutex
+	tried map[string][]*attempt
 	// order has the addresses as they were first tried.
 	order []string
 }
@@ -47,7 +47,7 @@ type attempt struct {
 }
 
 func (s *Settings) newDialer(cfg *tls.Config) *dialer {
-	d := &dialer{tls: cfg, seeds: s.Brokers, dial: s.NetDial, last: map[string]*attempt{}}
+	d := &dialer{tls: cfg, seeds: s.Brokers, dial: s.NetDial, tried: map[string][]*attempt{}}
 	if d.dial == nil {
 		d.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -70,10 +70,10 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	// before this returns.
 	a := &attempt{}
 	d.mu.Lock()
-	if _, known := d.last[addr]; !known {
+	if len(d.tried[addr]) == 0 {
 		d.order = append(d.order, addr)
 	}
-	d.last[addr] = a
+	d.tried[addr] = append(d.tried[addr][max(0, len(d.tried[addr])-3):], a)
 	d.mu.Unlock()
 	c, err := d.connect(ctx, network, addr, a)
 	if err != nil {
@@ -86,7 +86,18 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return c, nil
 }
 
-// outcome is what became of the last attempt at an address.
+// telling is the last of an address's attempts that says something: several are
+// under way at once, and one that was given up says nothing about the address.
+func telling(tried []*attempt) *attempt {
+	for _, a := range slices.Backward(tried) {
+		if a.err == nil && a.tcp.Load() || a.err != nil && !errors.Is(a.err, context.Canceled) {
+			return a
+		}
+	}
+	return tried[len(tried)-1]
+}
+
+// outcome is what became of the attempts at an address.
 type outcome struct {
 	addr                 string
 	err                  error
@@ -99,7 +110,7 @@ func (d *dialer) outcomes() []outcome {
 	defer d.mu.Unlock()
 	out := make([]outcome, 0, len(d.order))
 	for _, addr := range d.order {
-		a := d.last[addr]
+		a := telling(d.tried[addr])
 		out = append(out, outcome{addr: addr, err: a.err, tcp: a.tcp.Load(), ready: a.ready.Load(), answered: a.answered.Load()})
 	}
 	return out
