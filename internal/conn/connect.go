@@ -41,7 +41,7 @@ func ConnectAndRead(ctx context.Context, s *Settings, read func(context.Context,
 	start := time.Now()
 	pingErr, readErr := reach(ctx, cl, read)
 	if pingErr == nil && readErr == nil {
-		warm(cl)
+		warm(context.WithoutCancel(ctx), cl)
 		return cl, nil
 	}
 	// Before Close, which ends such waiting.
@@ -98,13 +98,13 @@ const warmest = 12
 // warm connects to the brokers of a small cluster at the same time, and does not
 // wait: what is asked next goes to several of them, and each connection costs two
 // round trips and a login. An error shows when the broker is needed.
-func warm(cl *kgo.Client) {
+func warm(ctx context.Context, cl *kgo.Client) {
 	brokers := cl.DiscoveredBrokers()
 	if len(brokers) > warmest {
 		return
 	}
 	for _, b := range brokers {
-		go func() { _, _ = b.Request(context.Background(), kmsg.NewPtrApiVersionsRequest()) }()
+		go func() { _, _ = b.Request(ctx, kmsg.NewPtrApiVersionsRequest()) }()
 	}
 }
 
