@@ -133,8 +133,8 @@ func (s *scopeFlags) choose(ctx context.Context, sess *cli.Session) (choice, err
 	pattern := s.groups.All || len(s.groups.Match) > 0
 	if pattern && len(missing) > 0 {
 		// A pattern over a list that is known to be short would silently do less than was asked for.
-		return out, &cli.Fault{Code: cli.ExitRefused, Err: fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...)),
-			Hint: "wait until the broker is back, or name the groups; nothing was changed"}
+		return out, cli.Faultf(offset.KindRefused, "wait until the broker is back, or name the groups; nothing was changed",
+			"the list of groups is not complete: %w", errors.Join(missing...))
 	}
 	seen := map[string]bool{}
 	for _, n := range s.names {
