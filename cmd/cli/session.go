@@ -36,7 +36,7 @@ func (a *App) Connect(ctx context.Context, cmd *cobra.Command, extra ...kgo.Opt)
 // ConnectWith is Connect with settings that are loaded already.
 func (a *App) ConnectWith(ctx context.Context, s *conn.Settings, extra ...kgo.Opt) (*Session, error) {
 	if a.Global.Verbose {
-		extra = append(extra, kgo.WithLogger(kgo.BasicLogger(a.Streams.Err, kgo.LogLevelDebug, func() string { return "koffset: " })))
+		extra = append(extra, kgo.WithLogger(kgo.BasicLogger(a.Streams.Log(), kgo.LogLevelDebug, func() string { return "koffset: " })))
 	}
 	extra = append(extra, kgo.WithHooks(new(inspect.Heard)))
 	ctx, cancel := a.phase(ctx, s, "connect to "+strings.Join(s.Brokers, ","))

@@ -79,6 +79,19 @@ func (s *Streams) GiveOut() io.Writer {
 	return s.given
 }
 
+// Log is Err for a logger that writes whole lines from several goroutines beside
+// the command's own notes.
+func (s *Streams) Log() io.Writer { return logWriter{s} }
+
+type logWriter struct{ s *Streams }
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.clearProgress(w.s.ErrTTY)
+	return w.s.Err.Write(b)
+}
+
 // Flush writes out what Out holds back. A command that prints as things happen
 // flushes after each of them.
 func (s *Streams) Flush() error {
