@@ -119,6 +119,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Key: "member", NoTable: true, NoCSV: true},
 		{Header: "UNSTABLE", Key: "unstable", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
+		{Header: "ACKNOWLEDGED", Key: "acknowledged", Right: true, HideEmpty: true},
 	}, true))})
 	out := &ordered{o: &p.o.order, w: w}
 	for _, d := range p.snap.Groups {
@@ -163,7 +164,7 @@ func partitionCells(r *inspect.Row, dg *inspect.Diagnosis) []render.Cell {
 		cli.Nonzero(r.ExpiredUnread), share,
 	}
 	cells = append(cells, statusCells(r.Status, dg.Health, dg.Verdicts)...)
-	return append(cells, epoch, metadata, client, host, id, static, me, render.Bool(r.Unstable), cli.ErrCell(r.Err))
+	return append(cells, epoch, metadata, client, host, id, static, me, render.Bool(r.Unstable), cli.ErrCell(r.Err), render.IntPtr(r.Acknowledged))
 }
 
 func (p *inspection) topicSheet(w *render.Writer) {
@@ -255,7 +256,11 @@ func (p *inspection) memberSheet(w *render.Writer) {
 		render.Column{Header: "INSTANCE-ID", Key: "instance_id", HideEmpty: true},
 		render.Column{Header: "CONSUMER-ID", Key: "member_id", Wide: true},
 		render.Column{Header: "ASSIGNMENT", Key: "assignment", Wide: true},
-		render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true})
+		render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true},
+		render.Column{Header: "TASKS", Key: "tasks", Wide: true, HideEmpty: true},
+		render.Column{Header: "MEMBER-EPOCH", Key: "member_epoch", Right: true, Wide: true, HideEmpty: true},
+		render.Column{Header: "GROUP-EPOCH", Key: "group_epoch", Right: true, Wide: true, HideEmpty: true},
+		render.Column{Header: "ASSIGNMENT-EPOCH", Key: "assignment_epoch", Right: true, Wide: true, HideEmpty: true})
 	w.Begin(render.Sheet{Name: "members", Row: "member", Columns: columns})
 	out := &ordered{o: &p.o.order, w: w}
 	for _, d := range p.snap.Groups {
@@ -264,6 +269,14 @@ func (p *inspection) memberSheet(w *render.Writer) {
 		}
 	}
 	out.end()
+}
+
+// epochCell is an epoch of the protocols that have one: the classic protocol has generations, which no describe call tells.
+func epochCell(d inspect.Description, epoch int32) render.Cell {
+	if d.Type == inspect.TypeClassic || d.Type == "" {
+		return render.None()
+	}
+	return render.Int32(epoch)
 }
 
 // memberRows are the members of a group with what they hold; of the partitions that were asked for where some were.
@@ -288,7 +301,8 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 		}
 		holders++
 		cells := []render.Cell{render.String(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
-		cells = append(append(cells, t.status()...), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete))
+		cells = append(append(cells, t.status()...), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete),
+			render.Text(strings.Join(m.Tasks, " ")), epochCell(d, m.Epoch), epochCell(d, d.Epoch), epochCell(d, d.AssignmentEpoch))
 		out.add(standingOf(&t.health), cells)
 	}
 	switch {
