@@ -200,7 +200,7 @@ func (f *Facts) otherKinds(ctx context.Context, cl *kgo.Client) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	again, _, err := readGroups(ctx, cl, gone, nil)
+	again, _, err := readGroups(ctx, cl, gone, []string{})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 	if err != nil {
 		return nil, err
 	}
-	f, _, err := readGroups(ctx, cl, found, nil)
+	f, _, err := readGroups(ctx, cl, found, []string{})
 	if err != nil {
 		return nil, err
 	}
