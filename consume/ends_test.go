@@ -145,7 +145,7 @@ func testIncomplete(t *testing.T, cl *kgo.Client, prefix string) {
 	if err != nil || sum.Ended != consume.Incomplete || sum.Kept == "" || !slices.Equal(first, span(f.Topic, 0, 0, 3)) {
 		t.Fatalf("%v, %+v, read %v", err, sum, first)
 	}
-	if !said.has("is read to 7 of 11: an open transaction holds the rest back") || !said.has("--restore latest") {
+	if !said.has("is read to 7 of 11: an open transaction holds the rest back") || !said.has("{{restore latest}}") {
 		t.Errorf("said\n%s", said.text())
 	}
 	f.End(true)
