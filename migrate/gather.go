@@ -47,6 +47,7 @@ type Item struct {
 	Group    string // on the target
 	Target   offset.Partition
 	TopicID  string // the target topic's
+	Logs     Logs   // with the source topic's
 	Evidence Evidence
 	// Current is what the target group has stored there now, nil where nothing.
 	Current *offset.Committed
@@ -151,6 +152,10 @@ func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
 		offset.Partition
 	}
 	taken := map[key]*Item{}
+	sources := map[string]string{}
+	for _, topic := range q.Header.Topics {
+		sources[topic.Name] = topic.ID
+	}
 	items := make([]*Item, 0, len(q.Rows))
 	for _, r := range q.Rows {
 		i := &Item{Row: r, Target: r.Partition}
@@ -167,6 +172,7 @@ func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
 		taken[k] = i
 		i.Evidence.Err = t.check(q.Header, i)
 		i.TopicID = t.topics[to].TopicID()
+		i.Logs = Logs{Source: sources[r.Topic], Target: i.TopicID}
 		items = append(items, i)
 	}
 	sortItems(items)

@@ -187,3 +187,96 @@ func TestRefreshIsSent(t *testing.T) {
 		}
 	}
 }
+
+// Two syncs of the same groups on one state directory: neither takes the other's commits for somebody else's.
+func TestTwoSyncsAtOnce(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "two", 1)
+		kafkatest.Produce(t, cl, kafkatest.Records("two", 0, 100, 1_700_000_000_000, 1000)...)
+	}
+	dir := t.TempDir()
+	state := migrate.OpenSyncState(dir, "src", "dst", "test")
+	open := func() *migrate.Syncer { return &migrate.Syncer{State: state, Clock: time.Now, Retention: time.Hour} }
+	a, b := open(), open()
+	for n := range 6 {
+		at := int64(10 * (n + 1))
+		kafkatest.Commit(t, src, "g", kafkatest.At("two", 0, at))
+		for _, s := range []*migrate.Syncer{a, b} {
+			if r := syncRound(t, s, src, dst, dir, noCrash, "g"); len(r.Look.Steps[migrate.StepTakenOver]) > 0 {
+				t.Fatalf("round %d: the other's commit was taken for somebody else's", n)
+			}
+		}
+		if got := committedAt(t, dst, "g", "two"); got != at {
+			t.Fatalf("round %d: the target has %d, want %d", n, got, at)
+		}
+		a, b = b, a
+	}
+	// While one is in its round the other waits.
+	inside, leave, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	said := make(chan struct{})
+	go func() {
+		done <- state.Alone(t.Context(), func() {}, func() error { close(inside); <-leave; return nil })
+	}()
+	<-inside
+	go func() {
+		done <- state.Alone(t.Context(), func() { close(said) }, func() error {
+			select {
+			case <-leave:
+			default:
+				t.Error("two rounds at once")
+			}
+			return nil
+		})
+	}()
+	<-said
+	close(leave)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A topic of the target is made anew between two rounds, and holds other records: the number committed for the old log is not kept
+// for this one, also where the broker has kept the commit.
+func TestTargetMadeAnewBetweenRounds(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	rs := kafkatest.Records("anew", 0, 100, 1_700_000_000_000, 1000)
+	copyFrom := func(n int) {
+		kafkatest.CreateTopic(t, dst, "anew", 1)
+		var copies []*kgo.Record
+		for _, r := range rs[n:] {
+			c := *r
+			copies = append(copies, &c)
+		}
+		kafkatest.Produce(t, dst, copies...)
+	}
+	kafkatest.CreateTopic(t, src, "anew", 1)
+	kafkatest.Produce(t, src, rs...)
+	copyFrom(40)
+	kafkatest.Commit(t, src, "g", kafkatest.At("anew", 0, 60))
+	dir := t.TempDir()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	if syncRound(t, s, src, dst, dir, noCrash, "g"); committedAt(t, dst, "g", "anew") != 20 {
+		t.Fatal("the first round did not carry")
+	}
+	for _, keeps := range []bool{true, false} {
+		kafkatest.DeleteTopic(t, dst, "anew")
+		copyFrom(10)
+		if keeps {
+			kafkatest.Commit(t, dst, "g", kafkatest.At("anew", 0, committedAtLeast(t, dst, "g", "anew", 20)))
+		}
+		if syncRound(t, s, src, dst, dir, noCrash, "g"); committedAt(t, dst, "g", "anew") != 50 {
+			t.Fatalf("the broker keeps the commit %t: the target has %d, want 50", keeps, committedAt(t, dst, "g", "anew"))
+		}
+	}
+}
+
+// committedAtLeast is what the group has committed, or what it is said to have where the broker forgot it with the topic.
+func committedAtLeast(t *testing.T, cl *kgo.Client, group, topic string, otherwise int64) int64 {
+	t.Helper()
+	return max(otherwise, committedAt(t, cl, group, topic))
+}

@@ -61,6 +61,8 @@ func (s *Syncer) step(i *Item, was *Carried, now time.Time) (SyncStep, Carried) 
 	case !ours || c.TakenOver:
 		c.TakenOver = false
 		return StepCarry, c
+	case c.Logs.replaced(i.Logs): // the numbers are of a log that is gone
+		return StepCarry, c
 	case source < c.Source && !s.FollowBack:
 		return StepWentBack, c
 	case source != c.Source:
@@ -83,12 +85,8 @@ type SyncLook struct {
 
 // Look compares the source's commits with the target's. q has the rows of an export without fingerprints.
 func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLook, error) {
-	if s.carried == nil {
-		var err error
-		if s.carried, err = s.State.Load(); err != nil {
-			return nil, err
-		}
-		s.said = map[checkpointfile.Key]bool{}
+	if err := s.load(); err != nil {
+		return nil, err
 	}
 	q.Rules.Strategies = nil
 	t := newTarget(target, 0)
@@ -126,6 +124,20 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 	return out, s.State.Save(ctx, now, changed)
 }
 
+// load reads what is remembered at the beginning of each round: another run may have carried the same groups meanwhile, whose
+// commits would be taken for somebody else's otherwise. Without a state directory the memory is all there is.
+func (s *Syncer) load() error {
+	onDisk, err := s.State.Load()
+	if err != nil {
+		return err
+	}
+	if s.carried == nil {
+		s.carried, s.said = map[checkpointfile.Key]Carried{}, map[checkpointfile.Key]bool{}
+	}
+	maps.Copy(s.carried, onDisk)
+	return nil
+}
+
 func (i *Item) key() checkpointfile.Key {
 	return checkpointfile.Key{Group: i.Group, Partition: i.Target}
 }
@@ -160,7 +172,7 @@ func (s *Syncer) Plan(ctx context.Context, target *kgo.Client, x *Export, look *
 }
 
 // commits are the rows that a round's plan commits, or finds committed.
-func (r *SyncRound) commits(yield func(checkpointfile.Key, Sync)) {
+func (r *SyncRound) commits(yield func(*Item, Sync)) {
 	inUse := map[string]bool{}
 	for _, g := range r.Planned.Skipped {
 		inUse[g] = true
@@ -169,7 +181,7 @@ func (r *SyncRound) commits(yield func(checkpointfile.Key, Sync)) {
 		for _, i := range items {
 			left := i.ahead() && !r.rewinds
 			if i.Resolved() && !i.Unstable && !inUse[i.Group] && i.Row.Committed != nil && !left {
-				yield(i.key(), Sync{Source: i.Row.Committed.Offset, Target: i.Offset})
+				yield(i, Sync{Source: i.Row.Committed.Offset, Target: i.Offset})
 			}
 		}
 	}
@@ -178,13 +190,16 @@ func (r *SyncRound) commits(yield func(checkpointfile.Key, Sync)) {
 // Intend writes down what a round's plan is about to commit, so that it is known for the syncer's own whatever happens then.
 func (s *Syncer) Intend(ctx context.Context, r *SyncRound) error {
 	rows := map[checkpointfile.Key]Carried{}
-	r.commits(func(k checkpointfile.Key, to Sync) {
-		c, known := s.carried[k]
+	r.commits(func(i *Item, to Sync) {
+		c, known := s.carried[i.key()]
 		if !known {
 			c = Carried{Sync: Sync{Source: -1, Target: -1}, At: s.Clock()}
+			if i.Current != nil { // the commit goes over it; where that is not sent, nobody has taken over
+				c.Target = i.Current.Offset
+			}
 		}
-		c.Next, c.TakenOver = &to, false
-		rows[k] = c
+		c.Next, c.TakenOver, c.Logs = &to, false, i.Logs
+		rows[i.key()] = c
 	})
 	maps.Copy(s.carried, rows)
 	return s.State.Save(ctx, s.Clock(), rows)
@@ -195,10 +210,10 @@ func (s *Syncer) Intend(ctx context.Context, r *SyncRound) error {
 func (s *Syncer) Carried(ctx context.Context, r *SyncRound) error {
 	rows := map[checkpointfile.Key]Carried{}
 	now := s.Clock()
-	r.commits(func(k checkpointfile.Key, to Sync) { rows[k] = Carried{Sync: to, At: now} })
+	r.commits(func(i *Item, to Sync) { rows[i.key()] = Carried{Sync: to, Logs: i.Logs, At: now} })
 	for _, i := range r.Result.Items {
 		if _, known := s.carried[i.key()]; !known && i.Resolved() && i.ahead() && !r.rewinds {
-			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, At: now, TakenOver: true}
+			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, Logs: i.Logs, At: now, TakenOver: true}
 		}
 	}
 	maps.Copy(s.carried, rows)

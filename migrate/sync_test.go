@@ -22,6 +22,9 @@ func TestSyncStep(t *testing.T) {
 		return func(c *Carried) { c.Next = &Sync{Source: source, Target: target} }
 	}
 	over := func(c *Carried) { c.TakenOver = true }
+	logs := func(source, target string) func(*Carried) {
+		return func(c *Carried) { c.Logs = Logs{Source: source, Target: target} }
+	}
 	const none = -1
 	for name, c := range map[string]struct {
 		s              Syncer
@@ -47,10 +50,15 @@ func TestSyncStep(t *testing.T) {
 		"killed behind the commit":       {Syncer{}, 85, 25, with(was(80, 20), next(85, 25)), StepNone, false},
 		"killed before the commit":       {Syncer{}, 85, 20, with(was(80, 20), next(85, 25)), StepCarry, false},
 		"killed, and somebody else":      {Syncer{}, 85, 23, with(was(80, 20), next(85, 25)), StepTakenOver, true},
-		"old, but not half of it":        {Syncer{Retention: 3 * time.Minute}, 80, 20, was(80, 20), StepNone, false},
-		"half of the retention is over":  {Syncer{Retention: 2 * time.Minute}, 80, 20, was(80, 20), StepRefresh, false},
+		"killed before the first commit, which goes over one": {Syncer{}, 80, 10, with(was(-1, 10), next(80, 20)), StepCarry, false},
+		"the target's topic was made anew":                    {Syncer{}, 80, 20, with(was(80, 20), logs("s", "other")), StepCarry, false},
+		"made anew, and somebody reads it":                    {Syncer{}, 80, 5, with(was(80, 20), logs("s", "other")), StepTakenOver, true},
+		"the source's topic was made anew":                    {Syncer{}, 7, 20, with(was(80, 20), logs("other", "t")), StepCarry, false},
+		"ids are not known of then":                           {Syncer{}, 80, 20, with(was(80, 20), logs("", "")), StepNone, false},
+		"old, but not half of it":                             {Syncer{Retention: 3 * time.Minute}, 80, 20, was(80, 20), StepNone, false},
+		"half of the retention is over":                       {Syncer{Retention: 2 * time.Minute}, 80, 20, was(80, 20), StepRefresh, false},
 	} {
-		i := &Item{Row: Row{Committed: &offset.Committed{Offset: c.source}}}
+		i := &Item{Row: Row{Committed: &offset.Committed{Offset: c.source}}, Logs: Logs{Source: "s", Target: "t"}}
 		if c.target != none {
 			i.Current = &offset.Committed{Offset: c.target}
 		}
@@ -77,8 +85,10 @@ func TestSyncerRemembers(t *testing.T) {
 		return &Item{Row: Row{Group: group, Partition: offset.Partition{Topic: "orders"}, Committed: &offset.Committed{Offset: at}}, Group: group,
 			Target: offset.Partition{Topic: "orders"}, Current: current, Translation: Translation{Outcome: Exact, Offset: to}}
 	}
+	over := item("over", 80, 20, &offset.Committed{Offset: 10})
+	over.Logs = Logs{Source: "s", Target: "t"}
 	r := &SyncRound{Look: &SyncLook{}, Planned: &Planned{Skipped: []string{"busy"}},
-		Result: &Result{Items: []*Item{item("a", 80, 20, nil), item("ahead", 80, 20, &offset.Committed{Offset: 30}), item("busy", 80, 20, nil)}}}
+		Result: &Result{Items: []*Item{item("a", 80, 20, nil), item("ahead", 80, 20, &offset.Committed{Offset: 30}), item("busy", 80, 20, nil), over}}}
 	s := open()
 	if err := s.Intend(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -87,12 +97,17 @@ func TestSyncerRemembers(t *testing.T) {
 		return checkpointfile.Key{Group: group, Partition: offset.Partition{Topic: "orders"}}
 	}
 	again := open()
-	if c := again.carried[key("a")]; c.Next == nil || *c.Next != (Sync{Source: 80, Target: 20}) || len(again.carried) != 1 {
+	if c := again.carried[key("a")]; c.Next == nil || *c.Next != (Sync{Source: 80, Target: 20}) || len(again.carried) != 2 {
 		t.Fatalf("what was intended is %+v", again.carried)
 	}
 	kept := again.carried[key("a")]
 	if step, _ := again.step(item("a", 80, 20, &offset.Committed{Offset: 20}), &kept, clock()); step != StepNone {
 		t.Errorf("after a crash behind the commit: %s", step)
+	}
+	if kept := again.carried[key("over")]; kept.Logs != over.Logs {
+		t.Errorf("the logs of %+v", kept)
+	} else if step, _ := again.step(over, &kept, clock()); step != StepCarry {
+		t.Errorf("after a crash in front of the first commit, on a group that had one: %s", step)
 	}
 	if err := s.Carried(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -101,7 +116,7 @@ func TestSyncerRemembers(t *testing.T) {
 	if c := again.carried[key("a")]; c.Sync != (Sync{Source: 80, Target: 20}) || c.Next != nil || !c.At.Equal(clock()) {
 		t.Errorf("what was done is %+v", c)
 	}
-	if c := again.carried[key("ahead")]; !c.TakenOver || len(again.carried) != 2 {
+	if c := again.carried[key("ahead")]; !c.TakenOver || len(again.carried) != 3 {
 		t.Errorf("remembered: %+v", again.carried)
 	}
 }

@@ -27,12 +27,26 @@ const syncVersion = 1
 type Carried struct {
 	// Source and Target are where the group was at the source, and what was committed for it on the target.
 	Sync
+	// Logs are the two logs that these are offsets of.
+	Logs Logs
 	// At is when it was committed, or found there.
 	At time.Time
 	// Next is what was about to be committed when it was last written down: after a crash the target has the one or the other.
 	Next *Sync
 	// TakenOver says that somebody else has committed since. It stays so until it is taken back.
 	TakenOver bool
+}
+
+// Logs are the topic ids of a row at the source and on the target; empty where a broker does not tell.
+type Logs struct {
+	Source string `json:"source_topic_id,omitempty"`
+	Target string `json:"target_topic_id,omitempty"`
+}
+
+// replaced says that a topic was made anew: a name that is the same stands for another log.
+func (l Logs) replaced(now Logs) bool {
+	differ := func(was, is string) bool { return was != "" && is != "" && was != is }
+	return differ(l.Source, now.Source) || differ(l.Target, now.Target)
 }
 
 // ours says whether a commit on the target is one that sync made, and returns what is known of it then.
@@ -72,6 +86,7 @@ type syncRow struct {
 	At        time.Time `json:"at"`
 	Next      *Sync     `json:"next,omitempty"`
 	TakenOver bool      `json:"taken_over,omitempty"`
+	Logs
 }
 
 // Load returns what is remembered, by the target's groups and partitions. The error is a *checkpointfile.FileError.
@@ -87,7 +102,7 @@ func (s SyncState) Load() (map[checkpointfile.Key]Carried, error) {
 	}
 	for _, r := range f.Rows {
 		k := checkpointfile.Key{Group: r.Group, Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}}
-		out[k] = Carried{Sync: Sync{Source: r.Source, Target: r.Target}, At: r.At, Next: r.Next, TakenOver: r.TakenOver}
+		out[k] = Carried{Sync: Sync{Source: r.Source, Target: r.Target}, Logs: r.Logs, At: r.At, Next: r.Next, TakenOver: r.TakenOver}
 	}
 	return out, err
 }
@@ -108,9 +123,27 @@ func (s SyncState) Save(ctx context.Context, now time.Time, rows map[checkpointf
 			return cmp.Or(cmp.Compare(a.Group, b.Group), a.Partition.Compare(b.Partition))
 		}) {
 			c := all[k]
-			f.Rows = append(f.Rows, syncRow{k.Group, k.Topic, k.Partition.Partition, c.Source, c.Target, c.At.UTC(), c.Next, c.TakenOver})
+			f.Rows = append(f.Rows, syncRow{k.Group, k.Topic, k.Partition.Partition, c.Source, c.Target, c.At.UTC(), c.Next, c.TakenOver, c.Logs})
 		}
 		h := checkpointfile.Header{Kind: KindSync, SchemaVersion: syncVersion, CreatedAt: now, Version: s.version}
 		return checkpointfile.Write(s.path, &h, f)
+	})
+}
+
+// longWait is how long another run may take for its round until that is said.
+const longWait = 2 * time.Second
+
+// Alone runs one round while no other run on this state directory is in one: two that carry the same groups would take each
+// other's commits for somebody else's. waiting is called where the other takes long. The error is do's, or a
+// *checkpointfile.FileError.
+func (s SyncState) Alone(ctx context.Context, waiting func(), do func() error) error {
+	if s.path == "" {
+		return do()
+	}
+	wait := time.AfterFunc(longWait, waiting)
+	defer wait.Stop()
+	return checkpointfile.WithLock(ctx, s.path+".round", func() error {
+		wait.Stop()
+		return do()
 	})
 }

@@ -108,7 +108,9 @@ func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args
 	o.sync = migrate.Syncer{State: migrate.OpenSyncState(target.Settings.StateDir, source.Cluster.ID, target.Cluster.ID, o.app.Version),
 		Retention: o.retention(ctx, target), FollowBack: o.rewind, TakeBack: o.takeBack, Clock: o.app.Now}
 	loop := migrate.SyncLoop{Every: o.every, Last: o.rounds, Now: o.app.Now, Ended: o.ended,
-		Round: func(ctx context.Context, n int) error { return o.round(ctx, source, target, args, n) }}
+		Round: func(ctx context.Context, n int) error {
+			return o.sync.State.Alone(ctx, o.sayWaiting, func() error { return o.round(ctx, source, target, args, n) })
+		}}
 	if !o.write.Execute {
 		loop.Last = 1
 	}
@@ -195,6 +197,10 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 		return o.dryRound(ctx, target, r)
 	}
 	return o.apply(ctx, target, r)
+}
+
+func (o *syncOptions) sayWaiting() {
+	o.app.Streams.Note("waiting for another sync between these clusters, with the same --state-dir, to end its round")
 }
 
 // sayTakenOver names each row once.
