@@ -25,6 +25,7 @@ const (
 	kindFloat
 	kindBool
 	kindString
+	kindName
 	kindTime
 	kindObject
 	kindStrings
@@ -96,6 +97,10 @@ func Float(f float64) Cell {
 
 // String is text. An empty string is "" in JSON and looks like None elsewhere.
 func String(s string) Cell { return Cell{kind: kindString, str: s} }
+
+// Name is the name of a group or of something else whose name is any bytes: in JSON as it is, in text as [offset.QuoteName]
+// writes it, so that "" and a blank at the end are seen, and that a list of names can be read back.
+func Name(s string) Cell { return Cell{kind: kindName, str: s} }
 
 // Text is String, or None for the empty string.
 func Text(s string) Cell {

@@ -2,6 +2,11 @@
 
 package render
 
+import (
+	"slices"
+	"strings"
+)
+
 // header writes the keys, for csv and tsv.
 func (w *Writer) header() {
 	if w.begun > 0 {
@@ -47,12 +52,21 @@ func (w *Writer) rowCSV(cells []Cell) {
 		case kindNone, kindInt, kindBool, kindTime, kindFloat: // never need quotes
 			continue
 		}
-		if w.onTTY && !plain(string(b[start:])) {
+		if c.kind != kindName && !plain(string(b[start:])) {
 			b = appendEscaped(b[:start], string(b[start:]))
 		}
-		b = quoteCSV(b, start)
+		b = quoteCSV(notFormula(b, start), start)
 	}
 	w.buf = append(b, '\n')
+}
+
+// notFormula puts an apostrophe before a text that a spreadsheet would take for a formula and run: names and metadata come
+// from whoever may write to the cluster.
+func notFormula(b []byte, start int) []byte {
+	if start < len(b) && strings.IndexByte("=+-@", b[start]) >= 0 {
+		return slices.Insert(b, start, '\'')
+	}
+	return b
 }
 
 // quoteCSV puts b[start:] into quotes if a reader of RFC 4180 needs them.

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // appendJSON appends the cell as a JSON value.
@@ -16,7 +18,7 @@ func (c *Cell) appendJSON(dst []byte) []byte {
 	switch c.kind {
 	case kindInt:
 		return strconv.AppendInt(dst, c.num, 10)
-	case kindString:
+	case kindString, kindName:
 		return appendJSONString(dst, c.str)
 	case kindBool:
 		return strconv.AppendBool(dst, c.num != 0)
@@ -72,6 +74,8 @@ func (c *Cell) appendRaw(dst []byte) []byte {
 		return dst
 	case kindString:
 		return append(dst, c.str...)
+	case kindName:
+		return append(dst, offset.QuoteName(c.str)...)
 	case kindTime:
 		return appendTime(dst, c.num)
 	case kindStrings:
@@ -118,6 +122,8 @@ func (c *Cell) filled() bool {
 		return false
 	case kindString:
 		return c.str != ""
+	case kindName:
+		return true
 	case kindStrings:
 		return len(c.nested.strings) > 0
 	default:

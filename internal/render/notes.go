@@ -51,14 +51,14 @@ func (s *Streams) Fail(f Failure) {
 	}
 	texts := make([]string, len(errs))
 	for i, err := range errs {
-		texts[i] = strings.ReplaceAll(err.Error(), "\n", "; ") // a join within the error
+		texts[i] = offset.Mask(strings.ReplaceAll(err.Error(), "\n", "; ")) // a join within the error
 	}
 	s.mu.Lock()
 	asJSON := s.jsonErrs
 	s.mu.Unlock()
 	if asJSON {
 		fields := []Field{F("kind", String("error")), F("error", String(strings.Join(texts, "; "))),
-			F("hint", Text(s.spelled(f.Hint))), F("exit_code", Int(int64(s.status(f.Kind))))}
+			F("hint", Text(offset.Mask(s.spelled(f.Hint)))), F("exit_code", Int(int64(s.status(f.Kind))))}
 		if len(texts) > 1 {
 			fields = append(fields, F("errors", Strings(texts)))
 		}
@@ -116,7 +116,7 @@ func (s *Streams) say(label string, style Style, message string) {
 	} else {
 		line = append(line, label...)
 	}
-	line = appendClean(line, message)
+	line = appendClean(line, offset.Mask(message)) // whoever made it, a password is not in it
 	s.writeErr(append(line, '\n'))
 }
 

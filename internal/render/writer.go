@@ -60,8 +60,9 @@ type End struct {
 //	  - jsonl: an object for each row that begins with "kind"; the last line is
 //	    {"kind":"end","incomplete":…} with the head and the end's fields. Output
 //	    without that line was cut off.
-//	  - csv: RFC 4180 with LF, a header of keys, None is an empty field. Values are exact
-//	    when piped and escaped on a terminal.
+//	  - csv: RFC 4180 with LF, a header of keys, None is an empty field. Texts are escaped as
+//	    in tsv, and one that a spreadsheet would run as a formula (it begins with = + - @) has
+//	    an apostrophe before it.
 //	  - tsv: a header of keys; values are escaped as by [Escape], so that a line is
 //	    always a row; None and the empty string are "-", since `read` and awk
 //	    swallow an empty field and shift the rest.

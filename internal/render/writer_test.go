@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/koffset/koffset/offset"
 )
 
 func groupSheet() Sheet {
@@ -87,10 +91,10 @@ func TestFormatsGolden(t *testing.T) {
 {"kind":"partition","group":"注文","topic":"a,\"b\"\n","partition":10,"committed_offset":null,"lag":null,"leader_epoch":null,"member":null,"error":null}
 {"kind":"end","incomplete":true,"document":"inspect","schema_version":1,"cluster_id":"c1","generated_at":"2026-03-01T09:00:00.005Z","isolation":"read_uncommitted","total_lag":12}
 `
-	want[CSV] = "group,member_count,state\nbilling,3,Stable\naudit\x1b[2J,0,Empty\n\n" +
+	want[CSV] = "group,member_count,state\nbilling,3,Stable\naudit\\x1b[2J,0,Empty\n\n" +
 		"group,topic,partition,committed_offset,lag,leader_epoch,member_id,error\n" +
 		"billing,orders,0,9007199254740993,12,4,c-1,\n" +
-		"注文,\"a,\"\"b\"\"\n\",10,,,,,\n"
+		"注文,\"a,\"\"b\"\"\\n\",10,,,,,\n"
 	want[TSV] = "group\tmember_count\tstate\nbilling\t3\tStable\naudit\\x1b[2J\t0\tEmpty\n\n" +
 		"group\ttopic\tpartition\tcommitted_offset\tlag\tleader_epoch\tmember_id\terror\n" +
 		"billing\torders\t0\t9007199254740993\t12\t4\tc-1\t-\n" +
@@ -132,13 +136,16 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 	}
 }
 
-func TestCSVIsExactWhenPiped(t *testing.T) {
-	values := []string{"a,b", `"`, "", " lead", "two\nlines", "\x1b[0m", `back\slash`, "注文", "-"}
+// A csv file is read by spreadsheets and by terminals: nothing in it moves a cursor or is run as a formula, piped or not.
+func TestCSVIsHarmless(t *testing.T) {
+	values := map[string]string{"a,b": "a,b", `"`: `"`, "": "", "two\nlines": `two\nlines`, "\x1b[0m": `\x1b[0m`, `back\slash`: `back\\slash`, "注文": "注文",
+		"=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "a=b": "a=b"}
 	var out bytes.Buffer
 	w := NewWriter(&Streams{Out: &out}, CSV, Meta{})
-	w.Begin(Sheet{Name: "x", Columns: []Column{{Key: "v"}, {Key: "n"}}})
-	for i, v := range values {
-		w.Row(String(v), Int(int64(i)))
+	w.Begin(Sheet{Name: "x", Columns: []Column{{Key: "v"}, {Key: "n"}, {Key: "name"}}})
+	keys := slices.Sorted(maps.Keys(values))
+	for _, v := range keys {
+		w.Row(String(v), Int(-5), Name(v))
 	}
 	if err := w.Close(End{}); err != nil {
 		t.Fatal(err)
@@ -147,9 +154,27 @@ func TestCSVIsExactWhenPiped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range values {
-		if rows[i+1][0] != v || rows[i+1][1] != fmt.Sprint(i) {
-			t.Errorf("row %d: got %q, want %q", i, rows[i+1], v)
+	for i, v := range keys {
+		if rows[i+1][0] != values[v] || rows[i+1][1] != "-5" {
+			t.Errorf("row %d: got %q, want %q", i, rows[i+1], values[v])
+		}
+		name := strings.TrimPrefix(rows[i+1][2], "'")
+		if got, err := offset.UnquoteName(name); err != nil || got != v {
+			t.Errorf("the name %q is written %q and read as %q, %v", v, rows[i+1][2], got, err)
+		}
+	}
+}
+
+func TestNameIsSeen(t *testing.T) {
+	for name, want := range map[string]string{"": `""`, "x ": `"x "`, "-": `"-"`, "#a": `"#a"`, "plain": "plain"} {
+		for _, f := range []Format{Table, TSV} {
+			var out bytes.Buffer
+			w := NewWriter(&Streams{Out: &out}, f, Meta{})
+			w.Begin(Sheet{Name: "x", Columns: []Column{{Header: "GROUP", Key: "group"}}})
+			w.Row(Name(name))
+			if err := w.Close(End{}); err != nil || !strings.HasSuffix(out.String(), "\n"+want+"\n") {
+				t.Errorf("%s: %q is shown as %q, %v", f, name, out.String(), err)
+			}
 		}
 	}
 }
