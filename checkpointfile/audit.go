@@ -41,7 +41,7 @@ func AuditFile(stateDir string) string { return filepath.Join(stateDir, "audit.j
 // several processes do not mix. The file is made with mode 0600; a symbolic link is refused. The error is a *FileError.
 func AppendAudit(path string, a Audit) error {
 	a.Time = a.Time.UTC().Truncate(time.Millisecond)
-	line, err := compactJSON(a)
+	line, err := CompactJSON(a)
 	if err != nil {
 		return err
 	}

@@ -78,13 +78,13 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Encode puts contents into their envelope: one line of JSON and a newline. It sets and returns the header's digest. The
 // error is encoding/json's.
 func Encode(h *Header, contents any) ([]byte, error) {
-	body, err := compactJSON(contents)
+	body, err := CompactJSON(contents)
 	if err != nil {
 		return nil, fmt.Errorf("encode a %s: %w", h.Kind, err)
 	}
 	h.CreatedAt = h.CreatedAt.UTC().Truncate(time.Millisecond)
 	h.Digest = digest(*h, body)
-	head, err := compactJSON(h)
+	head, err := CompactJSON(h)
 	if err != nil {
 		return nil, fmt.Errorf("encode a %s: %w", h.Kind, err)
 	}
@@ -106,8 +106,8 @@ func Indented(h *Header, contents any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// compactJSON leaves < > & as they are: a file that went through jq must keep its digest.
-func compactJSON(v any) ([]byte, error) {
+// CompactJSON leaves < > & as they are: a file that went through jq must keep its digest.
+func CompactJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

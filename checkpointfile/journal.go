@@ -154,7 +154,7 @@ func (j *Journal) append(e event, sync bool) {
 		return
 	}
 	e.At = j.clock().UTC().Truncate(time.Millisecond)
-	line, err := compactJSON(e)
+	line, err := CompactJSON(e)
 	if err == nil {
 		_, err = j.f.Write(append(line, '\n'))
 	}

@@ -19,7 +19,9 @@ import (
 
 // CSVRow is one line of such a file.
 type CSVRow struct {
-	Group string // empty in the form of three columns
+	// Group is the group's name, which may be empty, where Grouped is set; a form without groups has none.
+	Group   string
+	Grouped bool
 	offset.Partition
 	Offset int64
 	Line   int // where it was read; 0 in a row to write
@@ -119,10 +121,7 @@ func isCSVHeader(rec []string) bool {
 func parseCSVRow(rec []string) (row CSVRow, field int, err error) {
 	i := 0
 	if len(rec) == 4 {
-		if rec[0] == "" {
-			return row, 0, errors.New("the group name is empty")
-		}
-		row.Group, i = rec[0], 1
+		row.Group, row.Grouped, i = rec[0], true, 1
 	}
 	row.Topic = strings.TrimSpace(rec[i])
 	if err := offset.CheckTopicName(row.Topic); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func row(group, topic string, p int32, off int64, line int) CSVRow {
-	return CSVRow{Group: group, Partition: offset.Partition{Topic: topic, Partition: p}, Offset: off, Line: line}
+	return CSVRow{Group: group, Grouped: group != "", Partition: offset.Partition{Topic: topic, Partition: p}, Offset: off, Line: line}
 }
 
 func TestReadKafkaCSV(t *testing.T) {
@@ -24,6 +24,7 @@ func TestReadKafkaCSV(t *testing.T) {
 		{"mark, CRLF, blank lines, header, spaces", "\xef\xbb\xbfTOPIC,PARTITION,NEW-OFFSET\r\n\r\nt, 0, 5\r\n   \r\nt,1,7\r\n",
 			[]CSVRow{row("", "t", 0, 5, 3), row("", "t", 1, 7, 5)}},
 		{"a group with a comma", "\"a,b\",t,0,9223372036854775807\n", []CSVRow{row("a,b", "t", 0, 1<<63-1, 1)}},
+		{"the group without a name", "\"\",t,0,5\n", []CSVRow{{Grouped: true, Partition: offset.Partition{Topic: "t"}, Offset: 5, Line: 1}}},
 		{"a topic called topic", "topic,0,1\n", []CSVRow{row("", "topic", 0, 1, 1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,7 +46,6 @@ func TestReadKafkaCSVRefuses(t *testing.T) {
 		{"a partition", "t,x,5\n", `f.csv:1:3: "x" is not a partition number`},
 		{"a partition too large", "t,2147483648,5\n", "not a partition number"},
 		{"a topic", "a b,0,5\n", `f.csv:1:1: "a b" cannot be a topic name`},
-		{"no group", ",t,0,5\n", "f.csv:1:1: the group name is empty"},
 		{"twice", "t,0,5\nt,1,5\nt,0,6\n", "f.csv:3:1: t:0 is on line 1 already"},
 		{"Kafka's own warning", "Warn: Partition 0 from topic t is empty.\nt,0,5\n", "f.csv:1:1: \"Warn: Partition 0 from topic t is empty.\" is a message"},
 		{"an open quote", "t,0,5\n\"t,1,5\n", "f.csv:2:"},

@@ -160,6 +160,17 @@ func EncodePlan(h Header, p *Plan) ([]byte, error) {
 	return data, err
 }
 
+// Origin is where the offsets of a plan come from; name is the file's.
+func (p *Plan) Origin(name string, h Header) offset.Origin {
+	o := offset.Origin{From: "plan " + name, ClusterID: p.ClusterID, At: h.CreatedAt, Digest: h.Digest, TopicIDs: map[string]string{}}
+	for _, c := range p.Changes {
+		if c.TopicID != "" {
+			o.TopicIDs[c.Topic] = c.TopicID
+		}
+	}
+	return o
+}
+
 // DecodePlan reads what EncodePlan wrote. The error is a *FileError; beside Decode's reasons it names the first row that no
 // koffset would write, such as a negative target.
 func DecodePlan(path string, data []byte) (*Plan, Header, error) {

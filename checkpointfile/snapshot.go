@@ -245,6 +245,25 @@ func (e *TwiceError) Error() string {
 	return fmt.Sprintf("%s stands at two places: the sources %s and %s both read it", e.Partition, e.Sources[0], e.Sources[1])
 }
 
+// Origin is where the positions of a snapshot come from. Flink's do not say which cluster and which topics they are of.
+func (s *Snapshot) Origin() offset.Origin {
+	if s.Own == nil {
+		return offset.Origin{From: "snapshot " + s.Path}
+	}
+	return s.Own.Origin(s.Path, s.Header)
+}
+
+// Origin is where the positions of a checkpoint come from; path is its folder.
+func (c *Checkpoint) Origin(path string, h Header) offset.Origin {
+	o := offset.Origin{From: "checkpoint " + path, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, TopicIDs: map[string]string{}}
+	for _, t := range c.Topics {
+		if t.ID != "" {
+			o.TopicIDs[t.Name] = t.ID
+		}
+	}
+	return o
+}
+
 // InFlight says that the snapshot holds records between operators: a reader that starts where its sources stand skips them.
 func (s *Snapshot) InFlight() bool { return s.Flink != nil && s.Flink.InFlight }
 

@@ -47,9 +47,11 @@ type Config struct {
 	Sink Sink
 	// Store is where positions are saved beside Kafka: on every completed checkpoint, or with every auto-commit. nil is nowhere.
 	Store OffsetStore
-	// Foreign answers the positions group:G, file:F, checkpoint:DIR and store:URL: what they hold for these partitions.
-	// group:G is answered by the engine itself. nil refuses the others.
-	Foreign func(ctx context.Context, pos offset.Position, parts []offset.Partition) (map[offset.Partition]offset.Foreign, error)
+	// Saved answers the positions file:F, checkpoint:DIR and store:URL: what they hold, and where it comes from, which the
+	// engine holds against the cluster. nil refuses them. group:G is answered by the engine itself.
+	Saved func(ctx context.Context, pos offset.Position) (offset.Saved, error)
+	// AllowOrigin is what that comparison lets pass, and says, instead of refusing.
+	AllowOrigin offset.AllowOrigin
 
 	// Join, when not nil, reads as a member of Group, with Kafka's group protocol.
 	Join *Join

@@ -285,18 +285,41 @@ func TestEndInCompactedHole(t *testing.T) {
 }
 
 func TestRangeFile(t *testing.T) {
-	in := consume.RangeFile{ClusterID: "abc", Parts: [][]consume.Range{{rangeOf(t, "a:0=0:10"), rangeOf(t, "b:1=5+7")}, {rangeOf(t, "a:0=10:20")}}}
+	in := consume.RangeFile{ClusterID: "abc", TopicIDs: map[string]string{"a": "AAAA", "b": "BBBB"}, CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC),
+		Parts: [][]consume.Range{{rangeOf(t, "a:0=0:10"), rangeOf(t, "b:1=5+7")}, {rangeOf(t, "a:0=10:20")}, nil}}
 	var b strings.Builder
 	if err := in.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	out, err := consume.ReadRangeFile(strings.NewReader(b.String()), "f")
-	if err != nil || fmt.Sprint(out) != fmt.Sprint(in) {
+	good := b.String()
+	read := func(s string) (consume.RangeFile, error) { return consume.ReadRangeFile(strings.NewReader(s), "f") }
+	out, err := read(good)
+	digest := out.Digest
+	if out.Digest = ""; err != nil || digest == "" || fmt.Sprint(out) != fmt.Sprint(in) {
 		t.Errorf("read %v, %v; wrote %v", out, err, in)
 	}
-	for _, bad := range []string{"", "1 a:0=1:2\n", "# koffset ranges 1\n0 a:0=1:2\n", "# koffset ranges 1\n1 a:0=5:2\n", "# koffset ranges 1\n1 a=5:2\n"} {
-		if _, err := consume.ReadRangeFile(strings.NewReader(bad), "f"); err == nil {
-			t.Errorf("%q was read", bad)
+	out.Digest = digest
+	if o := out.Origin("f"); o.Unsealed || o.TopicIDs["a"] != "AAAA" || o.ClusterID != "abc" || !o.At.Equal(in.CreatedAt) {
+		t.Errorf("the origin is %+v", o)
+	}
+	if _, err := read(strings.ReplaceAll(good, "\n", "\r\n")); err != nil {
+		t.Errorf("line ends are not contents: %v", err)
+	}
+	// One of an older koffset has neither ids nor an end.
+	old, err := read("# koffset ranges 1\n# cluster abc\n1 a:0=1:2\n")
+	if err != nil || old.ClusterID != "abc" || len(old.Parts) != 1 || !old.Origin("f").Unsealed {
+		t.Errorf("version 1: %+v, %v", old, err)
+	}
+	bad := []string{"", "1 a:0=1:2\n", "# koffset ranges 1\n0 a:0=1:2\n", "# koffset ranges 1\n1 a:0=5:2\n", "# koffset ranges 1\n1 a=5:2\n",
+		strings.Replace(good, "a:0=10:20", "a:0=10:19", 1), strings.Replace(good, "AAAA", "AAAB", 1), strings.Replace(good, "# cluster abc\n", "", 1),
+		good + "1 c:0=1:2\n", strings.Replace(good, "# end 3", "# end 4", 1) + "x", strings.Replace(good, "# end 3", "# end 1", 1)}
+	lines := strings.SplitAfter(good, "\n")
+	for n := range len(lines) - 2 {
+		bad = append(bad, strings.Join(lines[:n], "")) // cut off at a line end
+	}
+	for _, s := range bad {
+		if _, err := read(s); err == nil {
+			t.Errorf("%q was read", s)
 		}
 	}
 }

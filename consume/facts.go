@@ -50,13 +50,25 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 		}
 	}
 	slices.SortFunc(f.parts, func(a, b partFacts) int { return a.Compare(b.Partition) })
-	if len(c.End.Ranges) == 0 {
-		if err := c.addFacts(ctx, c.Start.position(), f.parts, func(p *partFacts) *offset.Facts { return &p.start }); err != nil {
+	here := inspect.Here(f.cluster.ID, topics)
+	if err := c.checkRanges(&f, here); err != nil {
+		return f, nil, err
+	}
+	ends := []struct {
+		pos *offset.Position
+		of  func(*partFacts) *offset.Facts
+	}{{nil, func(p *partFacts) *offset.Facts { return &p.start }}, {c.End.Until, func(p *partFacts) *offset.Facts { return &p.end }}}
+	if start := c.Start.position(); len(c.End.Ranges) == 0 {
+		ends[0].pos = &start
+	}
+	for _, e := range ends {
+		if e.pos == nil {
+			continue
+		}
+		if err := c.addFacts(ctx, *e.pos, f.parts, e.of); err != nil {
 			return f, nil, err
 		}
-	}
-	if c.End.Until != nil {
-		if err := c.addFacts(ctx, *c.End.Until, f.parts, func(p *partFacts) *offset.Facts { return &p.end }); err != nil {
+		if err := c.addSaved(ctx, &f, here, *e.pos, e.of); err != nil {
 			return f, nil, err
 		}
 	}
@@ -221,9 +233,6 @@ func (c *Config) addFacts(ctx context.Context, pos offset.Position, parts []part
 	if needs.TieredEnd {
 		fill(parts, of, inspect.FindTieredEnd(ctx, c.Client, all), func(f *offset.Facts, r *offset.Record) { f.TieredEnd = at(r) })
 	}
-	if needs.Foreign {
-		return c.addForeign(ctx, pos, parts, of)
-	}
 	return nil
 }
 
@@ -241,54 +250,75 @@ func fill(parts []partFacts, of func(*partFacts) *offset.Facts, found map[offset
 	}
 }
 
-func (c *Config) addForeign(ctx context.Context, pos offset.Position, parts []partFacts, of func(*partFacts) *offset.Facts) error {
+// addSaved answers the positions that name offsets elsewhere, as far as the rule of origins lets them be used here.
+func (c *Config) addSaved(ctx context.Context, f *planFacts, here offset.Here, pos offset.Position, of func(*partFacts) *offset.Facts) error {
 	ask := map[string]offset.Position{}
-	for i := range parts {
-		if one, ok := pos.For(parts[i].Partition); ok && one.Needs().Foreign {
-			ask[one.String()] = one
+	for i := range f.parts {
+		if one, ok := pos.For(f.parts[i].Partition); ok && one.Needs().Foreign {
+			ask[one.Source()] = one
 		}
 	}
-	for text, one := range ask {
-		var ps []offset.Partition
-		for i := range parts {
-			if q, ok := pos.For(parts[i].Partition); ok && q.String() == text {
-				ps = append(ps, parts[i].Partition)
+	for source, one := range ask {
+		wanted := []offset.Partition{}
+		for i := range f.parts {
+			if q, ok := pos.For(f.parts[i].Partition); ok && q.Source() == source {
+				wanted = append(wanted, f.parts[i].Partition)
 			}
 		}
-		got, err := c.readForeign(ctx, one, ps)
+		saved, err := c.readSaved(ctx, one)
 		if err != nil {
 			return err
 		}
-		for i := range parts {
-			if v, ok := got[parts[i].Partition]; ok {
-				of(&parts[i]).Foreign = &v
+		got, said, err := saved.Take(here, wanted, c.AllowOrigin)
+		if err != nil {
+			return errorf(Refused, "", "%w", err)
+		}
+		f.sayOrigin(said)
+		for i := range f.parts {
+			if v, ok := got[f.parts[i].Partition]; ok {
+				of(&f.parts[i]).Foreign = &v
 			}
 		}
 	}
 	return nil
 }
 
-func (c *Config) readForeign(ctx context.Context, pos offset.Position, ps []offset.Partition) (map[offset.Partition]offset.Foreign, error) {
+func (f *planFacts) sayOrigin(said []offset.Finding) {
+	for _, s := range said {
+		f.originNotices = append(f.originNotices, warnf("", "%s", s.Text))
+	}
+}
+
+func (c *Config) readSaved(ctx context.Context, pos offset.Position) (offset.Saved, error) {
 	if pos.Kind != offset.OfGroup {
-		if c.Foreign == nil {
-			return nil, usagef("use group:G, a time or an offset", "%s cannot be read here", pos)
+		if c.Saved == nil {
+			return offset.Saved{}, usagef("use group:G, a time or an offset", "%s cannot be read here", pos)
 		}
-		return c.Foreign(ctx, pos, ps)
+		return c.Saved(ctx, pos)
 	}
 	commits, err := inspect.ReadCommitsOf(ctx, c.Client, pos.Ref)
 	if err != nil {
-		return nil, fmt.Errorf("read the commits of group %s: %w", pos.Ref, err)
+		return offset.Saved{}, fmt.Errorf("read the commits of group %s: %w", pos.Ref, err)
 	}
 	if commits.Len() == 0 {
-		return nil, errorf(NotFound, didYouMean(nearGroups(ctx, &Config{Client: c.Client, Group: pos.Ref})), "group %s has no commits", pos.Ref)
+		return offset.Saved{}, errorf(NotFound, didYouMean(nearGroups(ctx, &Config{Client: c.Client, Group: pos.Ref})), "group %s has no commits", pos.Ref)
 	}
-	out := map[offset.Partition]offset.Foreign{}
-	for _, p := range ps {
-		if row, ok := commits.Find(p); ok {
-			if v := row.Committed(); v != nil {
-				out[p] = offset.Foreign{Committed: *v}
-			}
-		}
+	return commits.Saved("", c.now()), nil
+}
+
+// checkRanges holds ranges that a file gave against the cluster: they are of the log that they were cut from.
+func (c *Config) checkRanges(f *planFacts, here offset.Here) error {
+	if c.End.RangesFrom == nil {
+		return nil
 	}
-	return out, nil
+	s := offset.Saved{Origin: *c.End.RangesFrom, Offsets: map[offset.Partition]offset.Foreign{}}
+	for _, r := range c.End.Ranges {
+		s.Offsets[r.Partition] = offset.Foreign{Committed: offset.Committed{Offset: r.From}}
+	}
+	_, said, err := s.Take(here, nil, c.AllowOrigin)
+	if err != nil {
+		return errorf(Refused, "", "%w", err)
+	}
+	f.sayOrigin(said)
+	return nil
 }

@@ -124,6 +124,8 @@ type planFacts struct {
 	groupCommits int
 	nearGroups   []string
 	members      []inspect.Member
+	// originNotices is what is not known about where offsets come from, or was allowed.
+	originNotices []Notice
 }
 
 type partFacts struct {
@@ -160,7 +162,7 @@ func makePlan(c *Config, f planFacts, from *restored) (*Plan, error) {
 	if err := p.guard(c); err != nil {
 		return nil, err
 	}
-	p.Notices = slices.Concat(c.startNotices(p, f), c.commitNotices(p, f), c.windowNotices(p), c.heldNotices(p), c.restoreNotices(p, from))
+	p.Notices = slices.Concat(f.originNotices, c.startNotices(p, f), c.commitNotices(p, f), c.windowNotices(p), c.heldNotices(p), c.restoreNotices(p, from))
 	return p, nil
 }
 

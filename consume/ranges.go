@@ -3,9 +3,7 @@ package consume
 // Where a run ends: a word, a number of records, or ranges.
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -23,8 +21,9 @@ type End struct {
 	// JobRecords ends the job after exactly so many records over all partitions and over all its runs, which its checkpoints
 	// count; 0 is no bound.
 	JobRecords int64
-	// Ranges are what is read, and nothing else.
-	Ranges []Range
+	// Ranges are what is read, and nothing else; RangesFrom is where a file's come from, nil for ranges that were typed.
+	Ranges     []Range
+	RangesFrom *offset.Origin
 	// Part says where the ranges came from, such as "part 2 of 4 of work.ranges"; for checkpoints and messages.
 	Part string
 }
@@ -103,70 +102,4 @@ func checkRanges(rs []Range) error {
 		seen[r.Partition] = r
 	}
 	return nil
-}
-
-// rangeFileHeader is the first line of a range file.
-const rangeFileHeader = "# koffset ranges 1"
-
-// RangeFile is a work list: ranges that together are read exactly once by the processes that take a part each.
-type RangeFile struct {
-	ClusterID string // empty where it is not known
-	Parts     [][]Range
-}
-
-// Write writes the file that ReadRangeFile reads: a line a range, its part before it.
-func (f RangeFile) Write(w io.Writer) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, rangeFileHeader)
-	if f.ClusterID != "" {
-		fmt.Fprintln(b, "# cluster "+f.ClusterID)
-	}
-	for i, rs := range f.Parts {
-		for _, r := range rs {
-			fmt.Fprintf(b, "%d %s\n", i+1, r)
-		}
-	}
-	return b.Flush()
-}
-
-// ReadRangeFile reads a range file. Parts are numbered from 1 and may be empty. The error is an *Error of kind Usage.
-func ReadRangeFile(r io.Reader, name string) (RangeFile, error) {
-	var f RangeFile
-	sc := bufio.NewScanner(r)
-	line := 0
-	for sc.Scan() {
-		line++
-		text := strings.TrimSpace(sc.Text())
-		bad := func(format string, args ...any) (RangeFile, error) {
-			return RangeFile{}, usagef("make the file with koffset split", "%s:%d: %s", name, line, fmt.Sprintf(format, args...))
-		}
-		switch {
-		case line == 1 && text != rangeFileHeader:
-			return bad("this is not a range file: its first line is not %q", rangeFileHeader)
-		case strings.HasPrefix(text, "# cluster "):
-			f.ClusterID = strings.TrimPrefix(text, "# cluster ")
-		case text == "" || strings.HasPrefix(text, "#"):
-		default:
-			num, rest, _ := strings.Cut(text, " ")
-			n, err := strconv.Atoi(num)
-			if err != nil || n < 1 || n > 1_000_000 {
-				return bad("%q is not a part", num)
-			}
-			rg, err := ParseRange(strings.TrimSpace(rest))
-			if err != nil {
-				return bad("%v", err)
-			}
-			for len(f.Parts) < n {
-				f.Parts = append(f.Parts, nil)
-			}
-			f.Parts[n-1] = append(f.Parts[n-1], rg)
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return RangeFile{}, usagef("", "%s: %w", name, err)
-	}
-	if line == 0 {
-		return RangeFile{}, usagef("make the file with koffset split", "%s is empty", name)
-	}
-	return f, nil
 }

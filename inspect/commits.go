@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -109,6 +110,24 @@ func (c Commits) Len() int {
 		n += len(t.Rows)
 	}
 	return n
+}
+
+// Saved are the group's commits as offsets for another reader, read now from the cluster that they are used on. A commit that
+// an open transaction may still change or take back is marked.
+func (c Commits) Saved(clusterID string, now time.Time) offset.Saved {
+	s := offset.Saved{Origin: offset.Origin{From: "group " + offset.QuoteName(c.Group), ClusterID: clusterID, At: now, Live: true}, Offsets: map[offset.Partition]offset.Foreign{}}
+	for _, t := range c.Topics {
+		for _, r := range t.Rows {
+			p := offset.Partition{Topic: t.Topic, Partition: r.Partition}
+			switch m := r.Committed(); {
+			case m != nil:
+				s.Offsets[p] = offset.Foreign{Committed: *m, Provisional: r.Unstable()}
+			case r.Unstable():
+				s.Offsets[p] = offset.Foreign{Provisional: true, NoValue: true}
+			}
+		}
+	}
+	return s
 }
 
 // ReadCommits reads every stored offset of the groups and returns them in the order of the names. A group that could not

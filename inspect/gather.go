@@ -18,6 +18,8 @@ import (
 // Facts are the facts about many partitions: what offset.Resolve needs, and the topics they belong to.
 type Facts struct {
 	Topics map[string]Topic
+	// Said is what the rule of origins wants a user to be told about GatherQuery.Saved.
+	Said   []offset.Finding
 	byPart map[offset.Partition]offset.Facts
 }
 
@@ -44,17 +46,20 @@ type GatherQuery struct {
 	Parts     []offset.Partition
 	Position  offset.Position
 	Isolation offset.Isolation
-	// Commits are the group's own, for positions that need them; Foreign are what a group:, file:, checkpoint: or store:
-	// position says. Both were read before, since commits are read before ends.
-	Commits *Commits
-	Foreign map[offset.Partition]offset.Foreign
+	// Commits are the group's own, for positions that need them; Saved is what a group:, file:, checkpoint: or store: position
+	// says, nil for others. Both were read before, since commits are read before ends. Saved is held against the cluster
+	// ClusterID by offset's rule; AllowOrigin is what that lets pass.
+	Commits     *Commits
+	Saved       *offset.Saved
+	ClusterID   string
+	AllowOrigin offset.AllowOrigin
 	// Topics is the metadata, where the caller has read it already.
 	Topics map[string]Topic
 }
 
 // Gather reads what a position needs to be resolved on the partitions: the bounds first, then the times, so that a record
 // that arrives in between is found by the time and not passed over. A partition that does not exist, or cannot be read,
-// has its error in the facts. The error is set only where nothing could be read.
+// has its error in the facts. The error is set only where nothing could be read, or an *offset.OriginError.
 func Gather(ctx context.Context, cl *kgo.Client, q GatherQuery) (*Facts, error) {
 	f := &Facts{Topics: q.Topics, byPart: make(map[offset.Partition]offset.Facts, len(q.Parts))}
 	if f.Topics == nil {
@@ -66,6 +71,10 @@ func Gather(ctx context.Context, cl *kgo.Client, q GatherQuery) (*Facts, error) 
 		if f.Topics, err = ReadTopics(ctx, cl, slices.SortedFunc(maps.Keys(names), strings.Compare)); err != nil {
 			return nil, err
 		}
+	}
+	saved, err := q.take(f)
+	if err != nil {
+		return nil, err
 	}
 	parts := Partitions{}
 	for _, p := range q.Parts {
@@ -79,7 +88,7 @@ func Gather(ctx context.Context, cl *kgo.Client, q GatherQuery) (*Facts, error) 
 	for t, ns := range parts {
 		for _, n := range ns {
 			p := offset.Partition{Topic: t, Partition: n}
-			f.byPart[p] = q.facts(p, log)
+			f.byPart[p] = q.facts(p, log, saved)
 		}
 	}
 	q.lookups(ctx, cl, f)
@@ -98,7 +107,27 @@ func (t Topic) PartitionErr(n int32) error {
 	return p.Err
 }
 
-func (q GatherQuery) facts(p offset.Partition, log Log) offset.Facts {
+// take holds what the position says against the cluster.
+func (q GatherQuery) take(f *Facts) (saved map[offset.Partition]offset.Foreign, err error) {
+	if q.Saved == nil {
+		return nil, nil
+	}
+	saved, f.Said, err = q.Saved.Take(Here(q.ClusterID, f.Topics), q.Parts, q.AllowOrigin)
+	return saved, err
+}
+
+// Here is a cluster as offset's rule of origins compares it.
+func Here(clusterID string, topics map[string]Topic) offset.Here {
+	h := offset.Here{ClusterID: clusterID, TopicIDs: make(map[string]string, len(topics))}
+	for name, t := range topics {
+		if t.Err == nil {
+			h.TopicIDs[name] = t.TopicID()
+		}
+	}
+	return h
+}
+
+func (q GatherQuery) facts(p offset.Partition, log Log, saved map[offset.Partition]offset.Foreign) offset.Facts {
 	l, ok := log.At(p)
 	if !ok {
 		return offset.Facts{Err: errNotAsked}
@@ -114,7 +143,7 @@ func (q GatherQuery) facts(p offset.Partition, log Log) offset.Facts {
 			one.Err = row.Err()
 		}
 	}
-	if x, ok := q.Foreign[p]; ok {
+	if x, ok := saved[p]; ok {
 		one.Foreign = &x
 	}
 	return one

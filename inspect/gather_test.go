@@ -26,7 +26,7 @@ func TestGather(t *testing.T) {
 		parts[0]: {Kind: offset.AtTime, At: instant(kafkatest.F1Start + 450)}, parts[1]: {Kind: offset.MaxTimestamp}}}
 	sent := countRequests(fake, kmsg.ListOffsets)
 	facts, err := inspect.Gather(t.Context(), cl, inspect.GatherQuery{Parts: parts, Position: pos, Commits: &commits,
-		Foreign: map[offset.Partition]offset.Foreign{parts[1]: {Marker: offset.MarkerLatest}}})
+		Saved: &offset.Saved{Offsets: map[offset.Partition]offset.Foreign{parts[1]: {Marker: offset.MarkerLatest}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,7 +210,7 @@ func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
 		row := Row{Group: d.Name, Partition: r.Partition, Bounds: r.Bounds}
 		switch {
 		case r.Status == inspect.StatusUnstable:
-			row.Error = "a transaction that is open holds a commit for it: what is stored then is not known yet"
+			row.Provisional, row.Error = true, "a transaction that is open holds a commit for it: what is stored then is not known yet"
 		case r.Committed != nil && r.Committed.Offset < 0:
 			row.Error = fmt.Sprintf("the stored number %d is no offset", r.Committed.Offset)
 		default:
@@ -258,15 +258,17 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 }
 
 // ReadPositions exports positions, by group, that do not come from the groups themselves, such as those of a savepoint or a
-// store, as if the groups had committed them. source says in words where they are from.
-func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source string, by map[string]map[offset.Partition]offset.Foreign, to Sink) (incomplete bool, err error) {
+// store, as if the groups had committed them. They are held against the cluster by offset's rule of origins, since the export
+// says that they are of this one; allow is what that lets pass, and said hears what a user must be told. source says in words
+// where they are from. The error may be an *offset.OriginError.
+func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source string, from map[string]offset.Saved, allow offset.AllowOrigin, said func([]offset.Finding), to Sink) (incomplete bool, err error) {
 	cluster, err := inspect.ReadCluster(ctx, cl)
 	if err != nil {
 		return true, err
 	}
 	names := map[string]bool{}
-	for _, at := range by {
-		for p := range at {
+	for _, one := range from {
+		for p := range one.Offsets {
 			if o.Topics == nil || o.Topics.Match(p.Topic) {
 				names[p.Topic] = true
 			}
@@ -278,8 +280,13 @@ func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source 
 	}
 	parts := inspect.Partitions{}
 	var groups []Group
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		groups = append(groups, groupAt(name, by[name], topics, parts))
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		taken, findings, err := from[name].Take(inspect.Here(cluster.ID, topics), nil, allow)
+		if err != nil {
+			return true, err
+		}
+		said(findings)
+		groups = append(groups, groupAt(name, taken, topics, parts))
 	}
 	parts.Compact() // several groups may be on one partition
 	log := inspect.ReadBounds(ctx, cl, parts)

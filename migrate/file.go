@@ -1,19 +1,18 @@
 package migrate
 
 // The export file: one JSON value a line. The first says what the file is, then come the topics, then a line for each
-// group, and the last says how many there were, so that a file that was cut off is noticed. It is written as the groups
-// are read, so that thousands of them need no memory.
+// group, and the last says how many there were, so that a file that was cut off is noticed, with a digest over all lines
+// before it, so that one that was changed is. It is written as the groups are read, so that thousands need no memory.
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
 	"io"
 	"time"
 
 	"github.com/koffset/koffset/checkpointfile"
-	"github.com/koffset/koffset/offset"
 )
 
 // ExportVersion is the newest version of an export that this koffset reads, and the one it writes.
@@ -22,6 +21,7 @@ const ExportVersion = 1
 // Writer writes an export.
 type Writer struct {
 	w            *bufio.Writer
+	sum          hash.Hash // over the lines so far, without their ends
 	buf          []byte
 	groups, rows int
 }
@@ -38,7 +38,7 @@ type headLine struct {
 
 // NewWriter begins an export with its header. The error is w's.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
-	x := &Writer{w: bufio.NewWriterSize(w, 256<<10)}
+	x := &Writer{w: bufio.NewWriterSize(w, 256<<10), sum: sha256.New()}
 	if err := x.line(headLine{checkpointfile.KindExport, ExportVersion, h.CreatedAt.UTC().Truncate(time.Millisecond), h.Version, h.ClusterID,
 		h.Source, h.Fingerprints}); err != nil {
 		return nil, err
@@ -52,11 +52,16 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 }
 
 func (x *Writer) line(v any) error {
-	b, err := json.Marshal(v)
+	b, err := checkpointfile.CompactJSON(v)
 	if err != nil {
 		return err
 	}
-	_, err = x.w.Write(append(b, '\n'))
+	return x.put(b)
+}
+
+func (x *Writer) put(line []byte) error {
+	x.sum.Write(line)
+	_, err := x.w.Write(append(line, '\n'))
 	return err
 }
 
@@ -65,6 +70,9 @@ func (x *Writer) Group(g Group) error {
 	x.groups, x.rows = x.groups+1, x.rows+len(g.Rows)
 	b := append(x.buf[:0], `{"group":`...)
 	b = appendString(b, g.Name)
+	if g.Any {
+		b = append(b, `,"any_group":true`...)
+	}
 	b = append(b, `,"type":`...)
 	b = appendString(b, g.Type)
 	b = append(b, `,"state":`...)
@@ -83,9 +91,8 @@ func (x *Writer) Group(g Group) error {
 		}
 		b = appendRow(b, &g.Rows[i])
 	}
-	x.buf = append(b, "]}\n"...)
-	_, err := x.w.Write(x.buf)
-	return err
+	x.buf = append(b, "]}"...)
+	return x.put(x.buf)
 }
 
 func appendError(b []byte, s string) []byte {
@@ -157,6 +164,9 @@ func appendRow(b []byte, r *Row) []byte {
 			}
 		}
 	}
+	if r.Provisional {
+		b = append(b, `,"provisional":true`...)
+	}
 	if r.Gone {
 		b = append(b, `,"gone":true`...)
 	}
@@ -183,154 +193,15 @@ type endLine struct {
 	Groups     int    `json:"groups"`
 	Rows       int    `json:"partitions"`
 	Incomplete bool   `json:"incomplete"`
+	Digest     string `json:"digest"`
 }
+
+func digestOf(sum hash.Hash) string { return "sha256:" + hex.EncodeToString(sum.Sum(nil)) }
 
 // Close writes the last line and flushes; it does not close what is below. The error is the underlying writer's.
 func (x *Writer) Close(incomplete bool) error {
-	if err := x.line(endLine{"end", x.groups, x.rows, incomplete}); err != nil {
+	if err := x.line(endLine{"end", x.groups, x.rows, incomplete, digestOf(x.sum)}); err != nil {
 		return err
 	}
 	return x.w.Flush()
-}
-
-type rowJSON struct {
-	Topic       string             `json:"topic"`
-	Partition   int32              `json:"partition"`
-	Offset      *int64             `json:"offset"`
-	LeaderEpoch offset.LeaderEpoch `json:"leader_epoch"`
-	Metadata    string             `json:"metadata"`
-	Marker      offset.Marker      `json:"marker"`
-	LogStart    *int64             `json:"log_start_offset"`
-	LogEnd      *int64             `json:"log_end_offset"`
-	LastStable  *int64             `json:"last_stable_offset"`
-	Earliest    *int64             `json:"earliest_unread_ms"`
-	At          *[]Fingerprint     `json:"at"`
-	Before      []Fingerprint      `json:"before"`
-	AtEnd       bool               `json:"at_end"`
-	AtStart     bool               `json:"at_start"`
-	SearchedTo  int64              `json:"searched_to"`
-	Searched    bool               `json:"searched_all"`
-	Back        bool               `json:"searched_back"`
-	UnreadTimes bool               `json:"unread_times"`
-	Whole       bool               `json:"whole"`
-	Gone        bool               `json:"gone"`
-	Error       string             `json:"error"`
-}
-
-// anyLine is every kind of line after the first: what is set tells which it is.
-type anyLine struct {
-	Kind       string  `json:"kind"`
-	Topic      *string `json:"topic"`
-	TopicID    string  `json:"topic_id"`
-	Group      *string `json:"group"`
-	Type       string  `json:"type"`
-	State      string  `json:"state"`
-	Members    int     `json:"member_count"`
-	Live       bool    `json:"live"`
-	Error      *string `json:"error"`
-	Partitions json.RawMessage
-	Groups     int  `json:"groups"`
-	Incomplete bool `json:"incomplete"`
-}
-
-// ReadExport reads an export. path is only named in errors, which are *checkpointfile.FileError: ErrForeign where the file
-// is something else, ErrNewer where its version is newer, ErrDamaged where it was cut off or cannot be read.
-func ReadExport(path string, r io.Reader) (*Export, error) {
-	line := 0
-	bad := func(cause error, hint, format string, args ...any) error {
-		return &checkpointfile.FileError{Path: path, Line: line, Problem: fmt.Sprintf(format, args...), Hint: hint, Err: cause}
-	}
-	dec := json.NewDecoder(bufio.NewReaderSize(r, 1<<20))
-	var h headLine
-	line = 1
-	if err := dec.Decode(&h); err != nil || h.Kind == "" {
-		return nil, bad(checkpointfile.ErrForeign, "koffset migrate export writes such a file", "this is no export of koffset's")
-	}
-	switch {
-	case h.Kind != checkpointfile.KindExport:
-		return nil, bad(checkpointfile.ErrForeign, "", "this is a %s, a %s was expected", h.Kind, checkpointfile.KindExport)
-	case h.Version > ExportVersion:
-		return nil, bad(checkpointfile.ErrNewer, "update koffset to read it", "an export of version %d, written by koffset %s: this koffset reads up to version %d", h.Version, h.Koffset, ExportVersion)
-	case h.Version < 1:
-		return nil, bad(checkpointfile.ErrDamaged, "", "an export of version %d: versions begin at 1", h.Version)
-	}
-	x := &Export{Header: Header{CreatedAt: h.CreatedAt, Version: h.Koffset, ClusterID: h.ClusterID, Source: h.Source, Fingerprints: h.Fingerprints}}
-	rows := 0
-	for {
-		line++
-		var l anyLine
-		err := dec.Decode(&l)
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, bad(checkpointfile.ErrDamaged, "export again: the last line of a whole file says how much is in it", "the file ends too early, after %d groups: it was cut off", len(x.Groups))
-		case err != nil:
-			return nil, bad(checkpointfile.ErrDamaged, "", "the line cannot be read: %v", err)
-		case l.Kind == "end":
-			var n int
-			if err := json.Unmarshal(l.Partitions, &n); err != nil || n != rows || l.Groups != len(x.Groups) {
-				return nil, bad(checkpointfile.ErrDamaged, "", "the file says it holds %d groups with %s partitions, %d with %d were read", l.Groups, l.Partitions, len(x.Groups), rows)
-			}
-			// Two files in one would lose the second without a word.
-			if line++; dec.More() {
-				return nil, bad(checkpointfile.ErrDamaged, "import each export by itself", "something follows the end of the export")
-			}
-			x.Incomplete = l.Incomplete
-			return x, nil
-		case l.Topic != nil:
-			t := Topic{Name: *l.Topic, ID: l.TopicID}
-			if l.Error != nil {
-				t.Error = *l.Error
-			}
-			if len(l.Partitions) > 0 && json.Unmarshal(l.Partitions, &t.Partitions) != nil {
-				return nil, bad(checkpointfile.ErrDamaged, "", "topic %s: its partition count %s is no number", t.Name, l.Partitions)
-			}
-			x.Topics = append(x.Topics, t)
-		case l.Group != nil:
-			g := Group{Name: *l.Group, Type: l.Type, State: l.State, Members: l.Members, Live: l.Live}
-			if l.Error != nil {
-				g.Error = *l.Error
-			}
-			if g.Rows, err = decodeRows(g.Name, l.Partitions); err != nil {
-				return nil, bad(checkpointfile.ErrDamaged, "", "group %s: %v", g.Name, err)
-			}
-			rows += len(g.Rows)
-			x.Groups = append(x.Groups, g)
-		default:
-			return nil, bad(checkpointfile.ErrDamaged, "", "the line is neither a topic nor a group nor the end")
-		}
-	}
-}
-
-func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
-	var list []rowJSON
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, err
-	}
-	out := make([]Row, 0, len(list))
-	seen := make(map[offset.Partition]bool, len(list))
-	for _, j := range list {
-		r := Row{Group: group, Partition: offset.Partition{Topic: j.Topic, Partition: j.Partition}, Marker: j.Marker, Gone: j.Gone, Error: j.Error}
-		if seen[r.Partition] {
-			return nil, fmt.Errorf("%s is in it twice", r.Partition)
-		}
-		seen[r.Partition] = true
-		if j.Topic == "" || j.Partition < 0 || j.Offset != nil && *j.Offset < 0 {
-			return nil, fmt.Errorf("%s is no partition, or its offset is negative", r.Partition)
-		}
-		if j.Offset != nil {
-			r.Committed = &offset.Committed{Offset: *j.Offset, LeaderEpoch: j.LeaderEpoch, Metadata: j.Metadata}
-		}
-		if j.LogStart != nil && j.LogEnd != nil && j.LastStable != nil {
-			r.Bounds = &offset.Bounds{Start: *j.LogStart, End: *j.LogEnd, LastStable: *j.LastStable}
-		}
-		if j.At != nil {
-			r.Around = &Surroundings{At: *j.At, Before: j.Before, AtEnd: j.AtEnd, AtStart: j.AtStart,
-				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes, Whole: j.Whole}
-			if j.Earliest != nil {
-				r.Around.EarliestUnread = time.UnixMilli(*j.Earliest).UTC()
-			}
-		}
-		out = append(out, r)
-	}
-	return out, nil
 }

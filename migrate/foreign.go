@@ -84,7 +84,8 @@ func (r *rowReader) bad(hint, format string, args ...any) error {
 	return &checkpointfile.FileError{Path: r.path, Line: r.line, Problem: fmt.Sprintf(format, args...), Hint: hint, Err: checkpointfile.ErrDamaged}
 }
 
-func (r *rowReader) add(group, topic, partition, off string) error {
+// add adds a row; group is nil where the form, or the row, names none.
+func (r *rowReader) add(group *string, topic, partition, off string) error {
 	if err := offset.CheckTopicName(topic); err != nil {
 		return r.bad("", "%v", err)
 	}
@@ -96,8 +97,11 @@ func (r *rowReader) add(group, topic, partition, off string) error {
 	if err != nil || o < 0 {
 		return r.bad("", "%q is not an offset", off)
 	}
-	row := checkpointfile.CSVRow{Group: group, Partition: offset.Partition{Topic: topic, Partition: int32(n)}, Offset: o, Line: r.line}
-	k := checkpointfile.Key{Group: group, Partition: row.Partition}
+	row := checkpointfile.CSVRow{Partition: offset.Partition{Topic: topic, Partition: int32(n)}, Offset: o, Line: r.line}
+	if group != nil {
+		row.Group, row.Grouped = *group, true
+	}
+	k := checkpointfile.Key{Group: row.Group, Partition: row.Partition}
 	if was, twice := r.seen[k]; twice {
 		return r.bad("", "%s is on line %d already", row.Partition, was)
 	}
@@ -118,7 +122,8 @@ func (r *rowReader) done(form string) ([]checkpointfile.CSVRow, error) {
 func readRpk(path string, data []byte) ([]checkpointfile.CSVRow, error) {
 	const form = "a row is TOPIC PARTITION OFFSET"
 	r := rowReader{path: path, seen: map[checkpointfile.Key]int{}}
-	group, column := "", -1
+	var group *string
+	column := -1
 	table := false
 	sc := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 	sc.Buffer(nil, 1<<20)
@@ -139,7 +144,7 @@ func readRpk(path string, data []byte) ([]checkpointfile.CSVRow, error) {
 			}
 			continue
 		case fields[0] == "GROUP" && len(fields) == 2:
-			group, table, column = fields[1], true, -1
+			group, table, column = &fields[1], true, -1
 			continue
 		case table && column < 0:
 			continue // the summary: COORDINATOR, STATE, …
@@ -156,7 +161,7 @@ func readRpk(path string, data []byte) ([]checkpointfile.CSVRow, error) {
 		case len(fields) != 3:
 			return nil, r.bad(form, "the row has %d columns", len(fields))
 		default:
-			if err := r.add("", fields[0], fields[1], fields[2]); err != nil {
+			if err := r.add(nil, fields[0], fields[1], fields[2]); err != nil {
 				return nil, err
 			}
 		}
@@ -171,7 +176,7 @@ func readKcl(path string, data []byte) ([]checkpointfile.CSVRow, error) {
 	const form = `a file is [{"topic":"orders","partition":0,"offset":42}, …]`
 	r := rowReader{path: path, seen: map[checkpointfile.Key]int{}}
 	var list []struct {
-		Group     string      `json:"group"`
+		Group     *string     `json:"group"`
 		Topic     string      `json:"topic"`
 		Partition json.Number `json:"partition"`
 		Offset    json.Number `json:"offset"`

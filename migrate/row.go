@@ -19,6 +19,8 @@ type Row struct {
 	Bounds *offset.Bounds // nil where they could not be read
 	// Around is nil where fingerprints were left out, or could not be read.
 	Around *Surroundings
+	// Provisional says that an open transaction held a commit for it: what is stored then is not known. Error says so too.
+	Provisional bool
 	// Gone says that the topic or partition does not exist any more: the commit is left over, and nothing can read it.
 	Gone bool
 	// Error says why the row is incomplete; empty where it is not.
@@ -35,7 +37,9 @@ type Topic struct {
 
 // Group is what an export says about a group.
 type Group struct {
-	Name    string
+	Name string
+	// Any says that the offsets are for whichever group is asked about: a checkpoint has none. Name is empty then.
+	Any     bool
 	Type    string // classic, consumer, streams; empty where the broker does not tell
 	State   string
 	Members int
@@ -55,6 +59,8 @@ type Header struct {
 	// Source is what the positions were read from, in words: the groups of the cluster, a checkpoint.
 	Source string
 	Topics []Topic // sorted
+	// Digest is the sum over the export as it was read; empty in one that an older koffset wrote, which carries none.
+	Digest string
 }
 
 // Export is a whole export, as ReadExport returns it.
@@ -63,6 +69,17 @@ type Export struct {
 	Groups []Group // sorted
 	// Incomplete says that something could not be read when it was written.
 	Incomplete bool
+}
+
+// Origin is where the offsets of an export come from; name is the file's.
+func (h *Header) Origin(name string) offset.Origin {
+	o := offset.Origin{From: "export " + name, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, Unsealed: h.Digest == "", TopicIDs: map[string]string{}}
+	for _, t := range h.Topics {
+		if t.ID != "" {
+			o.TopicIDs[t.Name] = t.ID
+		}
+	}
+	return o
 }
 
 // Topic returns one topic of the export.

@@ -146,8 +146,9 @@ const (
 type Foreign struct {
 	Committed
 	Marker Marker // when not empty, Committed says nothing
-	// Provisional says that a transaction was open which may still change or take back the value.
-	Provisional bool
+	// Provisional says that a transaction was open which may still change or take back the value; NoValue that nothing was
+	// committed before it, so that there is no value but the one that is not final.
+	Provisional, NoValue bool
 }
 
 // Facts is what is known about one partition when a position is resolved. Whatever was not asked for, or does not exist,

@@ -46,6 +46,93 @@ type Saved struct {
 	Offsets map[Partition]Foreign
 }
 
+// SavedBy is everything that a source has. A source either names groups, one of which may be named "", or has offsets for
+// whichever group is asked about.
+type SavedBy struct {
+	Groups map[string]Saved
+	Any    *Saved
+}
+
+// For is what the source has for a group; ok is false where it has nothing.
+func (s *SavedBy) For(group string) (one Saved, ok bool) {
+	if s == nil {
+		return Saved{}, false
+	}
+	if one, ok = s.Groups[group]; ok {
+		return one, true
+	}
+	if s.Any != nil {
+		return *s.Any, true
+	}
+	return Saved{}, false
+}
+
+// One is what the source has where it is about one group, or about none; ok is false where there are several.
+func (s *SavedBy) One() (one Saved, ok bool) {
+	switch {
+	case s.Any != nil:
+		return *s.Any, true
+	case len(s.Groups) == 1:
+		for _, one = range s.Groups {
+			return one, true
+		}
+	}
+	return Saved{}, false
+}
+
+// Names are the groups that the source names, sorted.
+func (s *SavedBy) Names() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.Groups))
+}
+
+// Put adds an offset of a source; a group of nil is any.
+func (s *SavedBy) Put(o Origin, group *string, p Partition, f Foreign) {
+	if group == nil {
+		if s.Any == nil {
+			s.Any = &Saved{Origin: o, Offsets: map[Partition]Foreign{}}
+		}
+		s.Any.Offsets[p] = f
+		return
+	}
+	one, ok := s.Groups[*group]
+	if !ok {
+		if s.Groups == nil {
+			s.Groups = map[string]Saved{}
+		}
+		one = Saved{Origin: o, Offsets: map[Partition]Foreign{}}
+		s.Groups[*group] = one
+	}
+	one.Offsets[p] = f
+}
+
+// Take is the rule in one call: the offsets for the wanted partitions (nil is all) as they may be used here, and what a user
+// must be told about them. The error is an *OriginError.
+func (s Saved) Take(here Here, wanted []Partition, allow AllowOrigin) (map[Partition]Foreign, []Finding, error) {
+	used := s.Offsets
+	if wanted != nil {
+		used = map[Partition]Foreign{}
+		for _, p := range wanted {
+			if f, ok := s.Offsets[p]; ok {
+				used[p] = f
+			}
+		}
+	}
+	c := s.Origin.Compare(here, used, allow)
+	if err := c.Err(); err != nil {
+		return nil, nil, err
+	}
+	out := make(map[Partition]Foreign, len(used))
+	for p, f := range used {
+		if !f.NoValue {
+			out[p] = c.take(p, f)
+		}
+	}
+	return out, c.Said(), nil
+}
+
 // Mismatch is how an origin differs from the cluster that its offsets are to be used on.
 type Mismatch string
 
@@ -142,9 +229,9 @@ func (c Comparison) Said() []Finding {
 	return out
 }
 
-// Take is an offset as it may be used here: leader epochs go along only where the topic is proved to be the same log. An
+// take is an offset as it may be used here: leader epochs go along only where the topic is proved to be the same log. An
 // epoch of another log makes the next consumer look for a truncation that never was, and jump back.
-func (c Comparison) Take(p Partition, f Foreign) Foreign {
+func (c Comparison) take(p Partition, f Foreign) Foreign {
 	if !c.same[p.Topic] {
 		f.LeaderEpoch = LeaderEpoch{}
 	}

@@ -72,10 +72,11 @@ func TestOriginCompare(t *testing.T) {
 			if errors.As(got.Err(), &oe) != refused || len(got.Said())+len(got.Findings) == 0 && c.want != "" {
 				t.Errorf("Err is %v", got.Err())
 			}
-			if _, known := got.Take(p, final[p]).LeaderEpoch.Get(); known != c.epochs {
+			f := got.take(p, final[p])
+			if _, known := f.LeaderEpoch.Get(); known != c.epochs {
 				t.Errorf("the leader epoch goes along: %v, want %v", known, c.epochs)
 			}
-			if f := got.Take(p, final[p]); f.Offset != 7 {
+			if f.Offset != 7 {
 				t.Errorf("the offset became %d", f.Offset)
 			}
 		})
@@ -101,6 +102,24 @@ func TestOriginTexts(t *testing.T) {
 	text = o.Compare(Here{"B", here}, used, nil).Err().Error()
 	if !strings.Contains(text, "cluster A") || !strings.Contains(text, "cluster B") {
 		t.Errorf("both clusters are to be named: %s", text)
+	}
+}
+
+// What is not wanted is not compared, and a partition that has nothing but a value that is not final has none to take.
+func TestSavedTake(t *testing.T) {
+	a, b := Partition{"a", 0}, Partition{"b", 0}
+	s := Saved{Origin: Origin{From: "group g", Live: true}, Offsets: map[Partition]Foreign{
+		a: {Committed: Committed{Offset: 1}}, b: {Provisional: true, NoValue: true}}}
+	here := Here{TopicIDs: map[string]string{"a": "", "b": ""}}
+	if got, said, err := s.Take(here, []Partition{a}, nil); err != nil || len(said) != 0 || len(got) != 1 || got[a].Offset != 1 {
+		t.Errorf("%v, %v, %v", got, said, err)
+	}
+	var oe *OriginError
+	if _, _, err := s.Take(here, nil, nil); !errors.As(err, &oe) || !oe.Has(Provisional) {
+		t.Errorf("%v", err)
+	}
+	if got, said, err := s.Take(here, nil, AllowOrigin{Provisional}); err != nil || len(said) != 1 || len(got) != 1 {
+		t.Errorf("%v, %v, %v", got, said, err)
 	}
 }
 

@@ -55,5 +55,6 @@ func (e *SyntaxError) Error() string { return e.Problem }
 func (e *SyntaxError) ErrorKind() ErrorKind { return KindUsage }
 
 func syntaxf(input, hint, format string, args ...any) *SyntaxError {
-	return &SyntaxError{Input: input, Problem: fmt.Sprintf(format, args...), Hint: hint}
+	// What cannot be read may well be a store's URL with one letter wrong.
+	return &SyntaxError{Input: Mask(input), Problem: Mask(fmt.Sprintf(format, args...)), Hint: Mask(hint)}
 }

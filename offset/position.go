@@ -42,7 +42,7 @@ type Position struct {
 	Ref string
 	// Map holds the positions of ByPartition; none of them is itself a map.
 	Map map[Partition]Position
-	// Text is the word as it was given.
+	// Text is the word as it was given, and Ref may hold a password: neither is for showing, String is.
 	Text string
 }
 
@@ -56,7 +56,10 @@ func (p Position) For(part Partition) (pos Position, ok bool) {
 	return pos, ok
 }
 
-// String is the canonical word.
+// Source names what a position of an Of… kind reads, with its secrets: to tell two apart, never to show.
+func (p Position) Source() string { return strconv.Itoa(int(p.Kind)) + ":" + p.Ref }
+
+// String is the canonical word, without the password that a store's URL may hold.
 func (p Position) String() string {
 	n := strconv.FormatInt(p.N, 10)
 	switch p.Kind {
@@ -92,11 +95,11 @@ func (p Position) String() string {
 	case OfCheckpoint:
 		return "checkpoint:" + p.Ref
 	case OfStore:
-		return "store:" + p.Ref
+		return "store:" + Mask(p.Ref)
 	case AfterStart:
 		return "+" + n
 	case ByPartition:
-		return p.Text
+		return Mask(p.Text)
 	}
 	return ""
 }

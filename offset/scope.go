@@ -121,13 +121,10 @@ type Matcher struct {
 }
 
 // NewMatcher compiles anchored regular expressions (RE2). Without names and patterns it matches everything that is not
-// excluded. The error is a *SyntaxError that names the flag.
+// excluded. A name may be empty: whether one can be is the caller's to know. The error is a *SyntaxError that names the flag.
 func NewMatcher(what string, names, match, exclude []string) (*Matcher, error) {
 	m := &Matcher{names: map[string]bool{}}
 	for _, n := range names {
-		if n == "" {
-			return nil, syntaxf(n, "", "the %s name is empty", what)
-		}
 		m.names[n] = true
 	}
 	compile := func(flag string, in []string) (out []*regexp.Regexp, err error) {

@@ -3,6 +3,7 @@ package reset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +21,10 @@ type Built struct {
 	Without []string
 	// Notes are facts about a group that a reader of the plan should know.
 	Notes []Note
+	// Said is what is not known about where the offsets come from, or was allowed.
+	Said []offset.Finding
+
+	saved map[string]map[offset.Partition]offset.Foreign // by group, as the rule of origins lets them through
 }
 
 // NoteKind says what a note is about.
@@ -46,10 +51,45 @@ type Note struct {
 }
 
 // Build makes a plan. It is pure: the same request and facts make the same plan. Rows without a target under the rules are
-// in the plan with action refuse, so that all of them are seen at once; such a plan is not applied.
+// in the plan with action refuse, so that all of them are seen at once; such a plan is not applied. The error is an
+// *offset.OriginError where the offsets are not of this cluster, or not final.
 func Build(r *Request, f *Facts) (*Built, error) {
 	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID, Isolation: r.Rules.Isolation}}
+	if err := b.takeSaved(r, f); err != nil {
+		return nil, err
+	}
 	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.group(r, f, g) })
+}
+
+// takeSaved holds the offsets that the position itself says against the cluster, for every group of the request. One that
+// is refused refuses all: a source is of one cluster.
+func (b *Built) takeSaved(r *Request, f *Facts) error {
+	if r.Saved == nil {
+		return nil
+	}
+	b.saved = map[string]map[offset.Partition]offset.Foreign{}
+	here := inspect.Here(f.ClusterID, f.Parts.Topics)
+	for _, name := range slices.Sorted(maps.Keys(f.Groups)) {
+		in, _, err := r.partitions(f.Groups[name], f.Parts.Topics)
+		if err != nil {
+			continue // planning the group says so
+		}
+		wanted := make([]offset.Partition, len(in))
+		for i, c := range in {
+			wanted[i] = c.Partition
+		}
+		taken, said, err := r.saved(name).Take(here, wanted, r.AllowOrigin)
+		if err != nil {
+			return err
+		}
+		b.saved[name] = taken
+		for _, s := range said {
+			if !slices.Contains(b.Said, s) {
+				b.Said = append(b.Said, s)
+			}
+		}
+	}
+	return nil
 }
 
 // eachGroup plans every group of the request once, and continues past one that failed.
@@ -98,6 +138,11 @@ func (b *Built) group(r *Request, f *Facts, g *GroupFacts) error {
 		made.Type = r.CreateType
 		g = &made
 	}
+	if r.Saved != nil {
+		if _, ok := r.Saved.For(g.Name); !ok && !r.Patterned[g.Name] {
+			return &NothingSavedError{Position: r.Position.String(), Groups: r.Saved.Names()}
+		}
+	}
 	in, internal, err := r.partitions(g, f.Parts.Topics)
 	if r.leavesOut(g, in, err) {
 		b.Without = append(b.Without, g.Name)
@@ -137,8 +182,7 @@ func (b *Built) addGroup(g *GroupFacts, remove bool) {
 
 // row plans one partition. keep is false where --only leaves it out.
 func (b *Built) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, keep bool) {
-	foreign := r.foreign(g.Name)
-	one, unstable := f.of(g, c.Partition, foreign)
+	one, unstable := f.of(g, c.Partition, b.saved[g.Name])
 	row = newRow(g, c.Partition, f, one)
 	if !r.Only.keeps(one, r.Rules.Isolation) {
 		return row, false

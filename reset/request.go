@@ -31,10 +31,11 @@ type Request struct {
 	Position offset.Position
 	Rules    offset.Rules
 	Metadata Metadata
-	// Foreign is what a group:, file:, checkpoint: or store: position says. The entry "" holds for every group that has
-	// none of its own.
-	Foreign map[string]map[offset.Partition]offset.Foreign
-	Only    Only
+	// Saved is what a group:, file:, checkpoint: or store: position says; nil for others. Build holds it against the cluster
+	// by offset's rule of origins, and AllowOrigin is what that lets pass.
+	Saved       *offset.SavedBy
+	AllowOrigin offset.AllowOrigin
+	Only        Only
 	// Create allows a group that does not exist: its first commit creates it.
 	Create bool
 	// CreateType is the type of a group that is created: share, or empty for one that commits offsets.
@@ -108,6 +109,27 @@ func (e *NotFoundError) Error() string {
 
 // ErrNothingInScope says that the scope matches no partition of a group.
 var ErrNothingInScope = offset.NewError(offset.KindNotFound, "nothing in its scope: no committed topic matches")
+
+// NothingSavedError says that a position has no offsets for a group. It is ErrNothingInScope for errors.Is.
+type NothingSavedError struct {
+	Position string
+	Groups   []string // that it has offsets for
+}
+
+func (e *NothingSavedError) Error() string {
+	names := make([]string, len(e.Groups))
+	for i, g := range e.Groups {
+		names[i] = offset.QuoteName(g)
+	}
+	const most = 5
+	if n := len(names) - most; n > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", n))
+	}
+	return fmt.Sprintf("%s has no offsets for it, only for %s", e.Position, strings.Join(names, ", "))
+}
+
+// Is makes it one of those that have nothing in scope.
+func (e *NothingSavedError) Is(target error) bool { return target == ErrNothingInScope }
 
 // GroupError is a group that was left out of a plan, or was not applied: the others go on.
 type GroupError struct {
@@ -219,18 +241,16 @@ func InternalTopic(group, topic string) bool {
 	return strings.HasPrefix(topic, group+"-") && (strings.HasSuffix(topic, "-repartition") || strings.HasSuffix(topic, "-changelog"))
 }
 
-// foreign are the position's own partitions for a group.
-func (r *Request) foreign(group string) map[offset.Partition]offset.Foreign {
-	if m, ok := r.Foreign[group]; ok {
-		return m
-	}
-	return r.Foreign[""]
+// saved is what the position itself says for a group.
+func (r *Request) saved(group string) offset.Saved {
+	s, _ := r.Saved.For(group)
+	return s
 }
 
 // own are the partitions that the position itself names for a group.
 func (r *Request) own(group string) []offset.Partition {
 	var out []offset.Partition
-	for p := range r.foreign(group) {
+	for p := range r.saved(group).Offsets {
 		out = append(out, p)
 	}
 	for p := range r.Position.Map {

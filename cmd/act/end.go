@@ -104,7 +104,7 @@ func (w *Run) audit(res *reset.Result, outcome string, err error) {
 		}
 	}
 	if err != nil {
-		a.Error = err.Error()
+		a.Error = offset.Mask(err.Error())
 	}
 	if w.S.Settings.StateDir == "" && len(w.S.Settings.Guards(w.S.Cluster.ID).AuditLogs) == 0 {
 		return

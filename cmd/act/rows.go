@@ -177,7 +177,7 @@ func (w *Run) cells(r reset.Row) []render.Cell {
 		failure = render.String(r.Error)
 	}
 	i := w.impacts[r.Key()]
-	return []render.Cell{render.String(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), from, to, delta, how,
+	return []render.Cell{render.Name(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), from, to, delta, how,
 		render.IntPtr(r.LogStart), render.IntPtr(r.LogEnd), fromEpoch, toEpoch, fromMeta, toMeta,
 		render.Time(i.FromTime), render.Time(i.ToTime), render.IntPtr(i.Bytes), render.Time(i.Expires),
 		render.Text(r.Proof), render.Text(detail), result, failure}
@@ -228,6 +228,7 @@ func (w *Run) head(sum reset.Summary) {
 
 // notes says what is to be known about the groups; of many with the same note one is named.
 func (w *Run) notes() {
+	w.App.SayOrigin(w.Built.Said)
 	count := map[reset.NoteKind]int{}
 	for _, n := range w.Built.Notes {
 		count[n.Kind]++

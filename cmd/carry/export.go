@@ -23,6 +23,7 @@ type exportOptions struct {
 	groups  cli.GroupFlags
 	topics  cli.TopicFlags
 	snap    cli.SnapshotFlags
+	origin  cli.OriginFlag
 	out     string
 	from    string
 	toStore string
@@ -82,6 +83,7 @@ of --group; --from store:URL those of a store. --to-store URL also saves the off
 	o.topics.Add(f)
 	o.snap.Add(f)
 	o.snap.AddInFlight(f)
+	o.origin.Add(c, f)
 	f.StringVar(&o.out, "out", "", "write the export to a `FILE` instead of standard output")
 	f.StringVar(&o.from, "from", "", "export positions from `checkpoint:DIR` or store:URL instead of a group's commits")
 	_ = c.RegisterFlagCompletionFunc("from", a.Completer().Snapshots())
@@ -101,6 +103,9 @@ func (o *exportOptions) parse(c *cobra.Command, args []string) error {
 	if o.scope, err = o.topics.Resolve(c); err != nil {
 		return err
 	}
+	if err := o.origin.Parse(); err != nil {
+		return err
+	}
 	for _, spec := range o.scope.Specs {
 		if len(spec.Partitions) > 0 {
 			return cli.Usagef("name the topic alone", "an export holds whole topics, --topic %s names partitions", spec)
@@ -111,7 +116,7 @@ func (o *exportOptions) parse(c *cobra.Command, args []string) error {
 	}
 	if o.from != "" {
 		if !strings.HasPrefix(o.from, "checkpoint:") && !strings.HasPrefix(o.from, "store:") {
-			return cli.Usagef("use checkpoint:DIR or store:URL", "--from %s cannot be exported", store.Mask(o.from))
+			return cli.Usagef("use checkpoint:DIR or store:URL", "--from %s cannot be exported", offset.Mask(o.from))
 		}
 		if strings.HasPrefix(o.from, "checkpoint:") && (len(args)+len(o.groups.Names) != 1 || o.groups.All || len(o.groups.Match) > 0) {
 			return cli.Usagef("add --group NAME: the group that the offsets are for", "a checkpoint has no group of its own")
@@ -162,7 +167,7 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 	}
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
-	var positions cli.ForeignOffsets
+	var positions map[string]offset.Saved
 	switch {
 	case strings.HasPrefix(o.from, "checkpoint:"):
 		name := slices.Concat(args, o.groups.Names)[0]
@@ -170,18 +175,20 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 		if err != nil {
 			return false, err
 		}
-		positions = cli.ForeignOffsets{name: found}
+		positions = map[string]offset.Saved{name: found}
 	case o.from != "":
 		names, _, err := o.groups.Resolve(args)
 		if err != nil {
 			return false, err
 		}
-		if positions, err = o.app.ForeignStore(pctx, strings.TrimPrefix(o.from, "store:"), s.Cluster.ID, names); err != nil {
+		by, err := o.app.SavedInStore(pctx, strings.TrimPrefix(o.from, "store:"), names)
+		if err != nil {
 			return false, err
 		}
-		if one, ok := positions[""]; ok { // the URL names the group
+		positions = by.Groups
+		if by.Any != nil { // the URL names the group
 			l, _ := store.Parse(strings.TrimPrefix(o.from, "store:"))
-			positions = cli.ForeignOffsets{l.Group: one}
+			positions = map[string]offset.Saved{l.Group: *by.Any}
 		}
 	default:
 		if opts.Groups, err = chosenGroups(pctx, s, &o.groups, args); err != nil {
@@ -193,7 +200,7 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 		defer sink.progress.Stop()
 		return migrate.ReadGroups(ctx, s.Client, opts, sink.sink())
 	}
-	incomplete, err = migrate.ReadPositions(pctx, s.Client, opts, store.Mask(o.from), positions, sink.sink())
+	incomplete, err = migrate.ReadPositions(pctx, s.Client, opts, offset.Mask(o.from), positions, o.origin.Allow, o.app.SayOrigin, sink.sink())
 	return incomplete, cli.Cause(pctx, err)
 }
 
@@ -230,6 +237,8 @@ type exportSink struct {
 	file   *migrate.Writer
 	store  store.Store
 	writes []store.Write
+	// topicIDs are the ids of the topics that are exported.
+	topicIDs map[string]string
 	// progress is nil where one group is exported.
 	progress *render.Progress
 }
@@ -237,6 +246,7 @@ type exportSink struct {
 func (x *exportSink) sink() migrate.Sink {
 	return migrate.Sink{
 		Begin: func(h migrate.Header) (err error) {
+			x.topicIDs = h.Origin("").TopicIDs
 			if x.w != nil {
 				x.file, err = migrate.NewWriter(x.w, h)
 			}
@@ -280,7 +290,7 @@ func (x *exportSink) group(g migrate.Group) error {
 		}
 	}
 	if x.store != nil && len(at) > 0 {
-		x.writes = append(x.writes, store.Write{Group: g.Name, ClusterID: x.s.Cluster.ID, At: x.o.app.Now(), Positions: storePositions(at)})
+		x.writes = append(x.writes, store.Write{Group: g.Name, ClusterID: x.s.Cluster.ID, At: x.o.app.Now(), Positions: storePositions(at, x.topicIDs)})
 	}
 	if x.file == nil {
 		return nil
@@ -328,7 +338,7 @@ func (o *exportOptions) say(s *cli.Session) {
 	}
 	o.app.Streams.Note("%s", line)
 	if o.toStore != "" {
-		o.app.Streams.Note("saved in %s", store.Mask(o.toStore))
+		o.app.Streams.Note("saved in %s", offset.Mask(o.toStore))
 	}
 	if n := len(t.live); n > 0 {
 		shown := strings.Join(t.live[:min(3, n)], ", ")

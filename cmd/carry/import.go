@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/text"
@@ -218,47 +217,17 @@ func (o *importOptions) decode(name string, format migrate.Format, data []byte) 
 		}
 		return x, nil
 	}
-	at := cli.ForeignOffsets{}
-	if format == migrate.FormatPlan {
-		p, _, err := checkpointfile.DecodePlan(name, data)
-		if err != nil {
-			return nil, cli.FileFault(err)
-		}
-		for _, c := range p.Changes {
-			if c.To != nil {
-				if at[c.Group] == nil {
-					at[c.Group] = map[offset.Partition]offset.Foreign{}
-				}
-				at[c.Group][c.Partition] = offset.Foreign{Committed: offset.Committed{Offset: c.To.Offset, LeaderEpoch: c.To.LeaderEpoch, Metadata: c.To.Metadata}}
-			}
-		}
-	} else {
-		rows, err := migrate.ReadOffsets(name, format, data)
-		if err != nil {
-			return nil, cli.FileFault(err)
-		}
-		for _, r := range rows {
-			if at[r.Group] == nil {
-				at[r.Group] = map[offset.Partition]offset.Foreign{}
-			}
-			at[r.Group][r.Partition] = offset.Foreign{Committed: offset.Committed{Offset: r.Offset}}
-		}
+	by, _, err := migrate.ReadSaved(name, format, data)
+	if err != nil {
+		return nil, cli.FileFault(err)
 	}
-	x := &migrate.Export{Header: migrate.Header{Source: name}}
-	for group, parts := range at {
-		if group == "" {
-			if len(o.groups.Names) != 1 {
-				return nil, cli.Usagef("add --group GROUP", "%s names no group", name)
-			}
-			group = o.groups.Names[0]
+	if by.Any != nil {
+		if len(o.groups.Names) != 1 {
+			return nil, cli.Usagef("add --group GROUP", "%s names no group", name)
 		}
-		g := migrate.Group{Name: group}
-		for p, f := range parts {
-			g.Rows = append(g.Rows, migrate.Row{Group: group, Partition: p, Committed: &f.Committed})
-		}
-		x.Groups = append(x.Groups, g)
+		by.Groups = map[string]offset.Saved{o.groups.Names[0]: *by.Any}
 	}
-	return x, nil
+	return migrate.ExportOf(name, by.Groups), nil
 }
 
 func (o *importOptions) run(ctx context.Context, c *cobra.Command, s *cli.Session) error {

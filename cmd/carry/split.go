@@ -35,12 +35,14 @@ type splitOptions struct {
 	file      string
 	policies  cli.PositionFlags
 	snap      cli.SnapshotFlags
+	origin    cli.OriginFlag
 
 	format       render.Format
 	specs        []offset.TopicSpec
 	start, end   offset.Position
 	startR, endR offset.Rules
 	step         time.Duration
+	topicIDs     map[string]string // of the topics that are cut
 }
 
 // NewSplit is the command split.
@@ -80,6 +82,7 @@ they take on disk.` + cli.ExitStatus(
 	f.StringVar(&o.file, "out", "", "write a range `FILE` for koffset consume --range-file")
 	o.policies.AddPolicies(f)
 	o.snap.Add(f)
+	o.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{"offsets", "bytes"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -129,6 +132,9 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 }
 
 func (o *splitOptions) parseEnds(clock offset.Clock) error {
+	if err := o.origin.Parse(); err != nil {
+		return err
+	}
 	iso, err := offset.ParseIsolation(o.isolation)
 	if err != nil {
 		return err
@@ -200,11 +206,11 @@ func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 
 // spans resolves both ends on every partition.
 func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Span, *inspect.Facts, error) {
-	foreignStart, err := o.foreign(ctx, s, o.start)
+	savedStart, err := o.saved(ctx, s, o.start)
 	if err != nil {
 		return nil, nil, err
 	}
-	foreignEnd, err := o.foreign(ctx, s, o.end)
+	savedEnd, err := o.saved(ctx, s, o.end)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -220,15 +226,26 @@ func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Spa
 	if err != nil {
 		return nil, nil, err
 	}
-	q := inspect.GatherQuery{Parts: parts, Topics: topics, Position: o.start, Isolation: o.startR.Isolation, Commits: commits, Foreign: foreignStart}
+	o.topicIDs = map[string]string{}
+	for name, id := range inspect.Here(s.Cluster.ID, topics).TopicIDs {
+		if id != "" {
+			o.topicIDs[name] = id
+		}
+	}
+	q := inspect.GatherQuery{Parts: parts, Topics: topics, Position: o.start, Isolation: o.startR.Isolation, Commits: commits, Saved: savedStart,
+		ClusterID: s.Cluster.ID, AllowOrigin: o.origin.Allow}
 	facts, err := inspect.Gather(ctx, s.Client, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	q.Position, q.Foreign = o.end, foreignEnd
+	q.Position, q.Saved = o.end, savedEnd
 	ends, err := inspect.Gather(ctx, s.Client, q)
 	if err != nil {
 		return nil, nil, err
+	}
+	o.app.SayOrigin(facts.Said)
+	if o.end.String() != o.start.String() {
+		o.app.SayOrigin(ends.Said)
 	}
 	var spans []migrate.Span
 	var refused []error
@@ -274,18 +291,12 @@ func (o *splitOptions) span(p offset.Partition, start, end offset.Facts) (*migra
 	return &migrate.Span{Partition: p, From: from.Offset, To: max(from.Offset, until)}, nil
 }
 
-func (o *splitOptions) foreign(ctx context.Context, s *cli.Session, p offset.Position) (map[offset.Partition]offset.Foreign, error) {
-	all, err := s.LoadForeign(ctx, p, &o.snap)
+func (o *splitOptions) saved(ctx context.Context, s *cli.Session, p offset.Position) (*offset.Saved, error) {
+	all, err := s.LoadSaved(ctx, p, &o.snap)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > 1 {
-		return nil, cli.Usagef("make a file with one group's offsets", "%s has offsets of %d groups", p, len(all))
-	}
-	for _, m := range all {
-		return m, nil
-	}
-	return nil, nil
+	return o.app.PickSaved(all, p, o.group, o.group != "")
 }
 
 // partitions are those that the arguments name; every one must exist.
@@ -400,7 +411,7 @@ func (o *splitOptions) write(s *cli.Session, parts []migrate.Part) error {
 	if o.file == "" {
 		return nil
 	}
-	f := consume.RangeFile{ClusterID: s.Cluster.ID, Parts: make([][]consume.Range, len(parts))}
+	f := consume.RangeFile{ClusterID: s.Cluster.ID, CreatedAt: o.app.Now(), TopicIDs: o.topicIDs, Parts: make([][]consume.Range, len(parts))}
 	for k, p := range parts {
 		for _, sp := range p {
 			f.Parts[k] = append(f.Parts[k], consume.Range{Partition: sp.Partition, From: sp.From, To: sp.To})

@@ -14,10 +14,10 @@ func saveTo(ctx context.Context, s store.Store, w store.Write) error {
 }
 
 // storePositions are commits as a store takes them.
-func storePositions(at map[offset.Partition]offset.Committed) []store.Position {
+func storePositions(at map[offset.Partition]offset.Committed, ids map[string]string) []store.Position {
 	out := make([]store.Position, 0, len(at))
 	for p, c := range at {
-		out = append(out, store.Position{Partition: p, Committed: c})
+		out = append(out, store.Position{Partition: p, Committed: c, TopicID: ids[p.Topic]})
 	}
 	store.Sort(out)
 	return out

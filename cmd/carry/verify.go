@@ -108,7 +108,7 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		if r.By != nil {
 			by = render.Int(*r.By)
 		}
-		w.Row(render.String(r.Row.Group), render.String(r.Group), render.String(r.Row.Topic), render.String(r.Target.Topic),
+		w.Row(render.Name(r.Row.Group), render.Name(r.Group), render.String(r.Row.Topic), render.String(r.Target.Topic),
 			render.Int32(r.Target.Partition), from, to, verdict, by, render.Text(r.Detail))
 	}
 	same, unknown := count[migrate.VerdictSame], count[migrate.VerdictUnknown]

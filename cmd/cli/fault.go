@@ -66,8 +66,11 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 		config  *conn.ConfigError
 		refusal *offset.Refusal
 		link    *conn.Error
+		origin  *offset.OriginError
 	)
 	switch {
+	case errors.As(err, &origin):
+		return offset.KindRefused, originHint(origin)
 	case errors.As(err, &f):
 		return f.Kind, f.Hint
 	case errors.As(err, &config): // before what it wraps: it knows which setting the word stands in

@@ -23,16 +23,21 @@ func (g *GroupFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&g.All, "all-groups", false, "every group of the cluster")
 }
 
-// Resolve joins arguments and flags. A literal name always wins over a pattern; an empty name is a usage error.
+// Resolve joins arguments and flags, and reads names as koffset prints them (offset.QuoteName). A literal name always wins over
+// a pattern; an empty word is a usage error, and "" in quotes is the group whose name is empty.
 func (g *GroupFlags) Resolve(args []string) (names []string, m *offset.Matcher, err error) {
-	names = slices.Concat(args, g.Names)
+	for _, word := range slices.Concat(args, g.Names) {
+		if word == "" {
+			return nil, nil, Usagef("name a group, or use --all-groups; the group whose name is empty is written '\"\"'", "the group name is empty")
+		}
+		n, err := offset.UnquoteName(word)
+		if err != nil {
+			return nil, nil, AsUsage(err)
+		}
+		names = append(names, n)
+	}
 	if g.All && len(names) > 0 {
 		return nil, nil, Usagef("leave one of them out", "--all-groups and a group (%s) were both given", names[0])
-	}
-	for _, n := range names {
-		if n == "" {
-			return nil, nil, Usagef("name a group, or use --all-groups", "the group name is empty")
-		}
 	}
 	m, err = offset.NewMatcher("group", names, g.Match, g.exclude)
 	if err != nil {

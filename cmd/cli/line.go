@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/koffset/koffset/migrate/store"
+	"github.com/koffset/koffset/offset"
 )
 
 // Again is a command to run later, with the flags that lead to the same cluster and the same journal. Without them a line
@@ -79,14 +79,7 @@ func maskArg(arg string, setting bool) (masked string, next bool) {
 			return letters + "X" + eq + maskSetting(value), false
 		}
 	}
-	// A URL may stand behind words of its own: store:postgres://…, --to=store:…, orders:0=….
-	if at := strings.Index(arg, "://"); at >= 0 {
-		scheme := strings.LastIndexFunc(arg[:at], func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '+'
-		}) + 1
-		return arg[:scheme] + store.Mask(arg[scheme:]), false
-	}
-	return arg, false
+	return offset.Mask(arg), false
 }
 
 // maskSetting hides the value of a setting whose name says that it is secret.

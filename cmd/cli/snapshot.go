@@ -197,34 +197,34 @@ func (a *App) SnapshotWarnings(s *checkpointfile.Snapshot, sources []flink.Sourc
 
 // PositionsOf reads where a snapshot's sources stand, for a command that will send somebody there: refused with exit
 // status 3 where the snapshot holds records in flight, since they would be skipped.
-func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (map[offset.Partition]offset.Foreign, error) {
+func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (none offset.Saved, err error) {
 	s, err := a.OpenSnapshot(ref, flags)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	sources, err := flags.ChooseSources(s)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if broken := a.SnapshotWarnings(s, sources); broken > 0 && flags.UID == "" && flags.ID == "" {
 		e := &s.Flink.OperatorErrors[0]
-		return nil, Faultf(offset.KindRefused, "name a source that could be read: --operator-uid or --operator-id",
+		return none, Faultf(offset.KindRefused, "name a source that could be read: --operator-uid or --operator-id",
 			"%d operators of the snapshot could not be read, so not all positions are known: %w", broken, e)
 	}
 	if err := OneCluster(sources); err != nil {
-		return nil, err
+		return none, err
 	}
 	if err := RefuseInFlight(s, flags.InFlight); err != nil {
-		return nil, err
+		return none, err
 	}
 	out, err := checkpointfile.Positions(sources)
 	if err != nil {
-		return nil, Faultf(offset.KindRefused, "choose one: --operator-uid or --operator-id (koffset checkpoint show "+ref+")", "%w", err)
+		return none, Faultf(offset.KindRefused, "choose one: --operator-uid or --operator-id (koffset checkpoint show "+ref+")", "%w", err)
 	}
 	if len(out) == 0 {
-		return nil, Faultf(offset.KindNotFound, "", "the snapshot %s holds no position of any partition", ref)
+		return none, Faultf(offset.KindNotFound, "", "the snapshot %s holds no position of any partition", ref)
 	}
-	return out, nil
+	return offset.Saved{Origin: s.Origin(), Offsets: out}, nil
 }
 
 // RefuseInFlight refuses a snapshot with records in flight, unless that was allowed.

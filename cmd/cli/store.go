@@ -54,7 +54,7 @@ func (a *App) OpenStore(ctx context.Context, ref string) (store.Store, store.Loc
 			err = e
 		}
 	}
-	return s, l, StoreFault(err)
+	return s, l, StoreFault(l.Hide(err))
 }
 
 // StoreFault gives a store's error its exit status.
@@ -72,51 +72,46 @@ func StoreFault(err error) error {
 	return err
 }
 
-// ForeignStore reads what a store has for the named groups, or for the one group that its URL names, or for all that it
-// has. A store that was filled from another cluster is refused: its numbers mean other records there.
-func (a *App) ForeignStore(ctx context.Context, ref, clusterID string, groups []string) (ForeignOffsets, error) {
+// SavedInStore reads what a store has for the named groups, or for the one group that its URL names (whose positions are
+// then for any group), or for all that it has.
+func (a *App) SavedInStore(ctx context.Context, ref string, groups []string) (*offset.SavedBy, error) {
 	s, l, err := a.OpenStore(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	out, err := loadStore(ctx, s, l, clusterID, groups)
+	out, err := loadStore(ctx, s, l, groups)
 	if cerr := s.Close(); err == nil && cerr != nil {
-		err = fmt.Errorf("store %s: %w", l, cerr)
+		err = fmt.Errorf("store %s: %w", l, l.Hide(cerr))
 	}
 	return out, err
 }
 
-func loadStore(ctx context.Context, s store.Store, l store.Location, clusterID string, groups []string) (ForeignOffsets, error) {
-	one := l.Group != ""
+func loadStore(ctx context.Context, s store.Store, l store.Location, groups []string) (*offset.SavedBy, error) {
 	switch {
-	case one:
+	case l.Group != "":
 		groups = []string{l.Group}
 	case len(groups) == 0:
 		var err error
 		if groups, err = s.Groups(ctx); err != nil {
-			return nil, StoreFault(err)
+			return nil, StoreFault(l.Hide(err))
 		}
 	}
-	out := ForeignOffsets{}
+	out := &offset.SavedBy{Groups: map[string]offset.Saved{}}
 	for _, g := range groups {
 		saved, err := s.Load(ctx, g)
 		if err != nil {
-			return nil, StoreFault(err)
-		}
-		if err := store.SameCluster(g, saved.ClusterID, clusterID); err != nil {
-			return nil, Faultf(offset.KindRefused, "koffset migrate export --from store:URL -g GROUP on that cluster, and migrate import here, translate them",
-				"store %s: %w", l, err)
+			return nil, StoreFault(l.Hide(err))
 		}
 		if len(saved.Positions) > 0 {
-			out[g] = saved.Foreign()
+			out.Groups[g] = saved.Of(l, g)
 		}
 	}
-	if len(out) == 0 {
+	if len(out.Groups) == 0 {
 		return nil, Faultf(offset.KindNotFound, "", "store %s has no positions for %v", l, groups)
 	}
-	if one {
-		// The URL names whose positions are meant, whichever group they go to.
-		out = ForeignOffsets{"": out[l.Group]}
+	if l.Group != "" {
+		one := out.Groups[l.Group]
+		return &offset.SavedBy{Any: &one}, nil
 	}
 	return out, nil
 }

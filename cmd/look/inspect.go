@@ -32,6 +32,7 @@ type inspectOptions struct {
 	order     orderFlags
 
 	positionFrom string
+	origin       cli.OriginFlag
 	lagTime      bool
 
 	// What parse made of them.
@@ -91,6 +92,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
 	o.order.add(c)
 	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
+	o.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
 	return c
@@ -146,6 +148,9 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	}
 	if o.order.idleFor > 0 && o.by != byGroup {
 		return cli.Usagef("add --by group", "--inactive chooses groups, and the rows are by %s", o.by)
+	}
+	if err := o.origin.Parse(); err != nil {
+		return err
 	}
 	return o.checkPosition()
 }

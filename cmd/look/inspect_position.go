@@ -55,8 +55,13 @@ func (p *inspection) readPositions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	taken, said, err := found.Take(inspect.Here(p.s.Cluster.ID, p.snap.Topics), nil, p.o.origin.Allow)
+	if err != nil {
+		return err
+	}
+	p.o.app.SayOrigin(said)
 	p.positions = map[offset.Partition]int64{}
-	for at, f := range found {
+	for at, f := range taken {
 		if f.Marker == "" {
 			p.positions[at] = f.Offset
 		}

@@ -80,7 +80,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	if gerr != nil || !t.Committed {
 		lag = render.None()
 	}
-	cells := []render.Cell{render.String(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
+	cells := []render.Cell{render.Name(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
 		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
 	cells = append(cells, statusCells(t.Status, h.Health, h.Verdicts)...)
 	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))
@@ -160,7 +160,7 @@ func partitionCells(r *inspect.Row, dg *inspect.Diagnosis) []render.Cell {
 		me = render.Object(render.F("member_id", id), render.F("client_id", client), render.F("host", host), render.F("instance_id", static))
 	}
 	cells := []render.Cell{
-		render.String(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), committed, end, render.IntPtr(r.Lag), start, stable,
+		render.Name(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), committed, end, render.IntPtr(r.Lag), start, stable,
 		cli.Nonzero(r.ExpiredUnread), share,
 	}
 	cells = append(cells, statusCells(r.Status, dg.Health, dg.Verdicts)...)
@@ -187,7 +187,7 @@ func (p *inspection) topicSheet(w *render.Writer) {
 			if topic == "" {
 				return
 			}
-			cells := []render.Cell{render.String(d.Name), render.String(topic), render.Int(int64(sum.Partitions)), sum.lag(), cli.Nonzero(int64(sum.Uncommitted)),
+			cells := []render.Cell{render.Name(d.Name), render.String(topic), render.Int(int64(sum.Partitions)), sum.lag(), cli.Nonzero(int64(sum.Uncommitted)),
 				cli.Nonzero(sum.ExpiredUnread)}
 			out.add(standingOf(&sum.health), append(append(cells, sum.status()...), render.Bool(sum.Incomplete)))
 			sum = newSum()
@@ -300,7 +300,7 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 			}
 		}
 		holders++
-		cells := []render.Cell{render.String(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
+		cells := []render.Cell{render.Name(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
 		cells = append(append(cells, t.status()...), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete),
 			render.Text(strings.Join(m.Tasks, " ")), epochCell(d, m.Epoch), epochCell(d, d.Epoch), epochCell(d, d.AssignmentEpoch))
 		out.add(standingOf(&t.health), cells)

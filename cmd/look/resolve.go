@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +20,7 @@ type resolveOptions struct {
 	pos       cli.PositionFlags
 	group     string
 	snap      cli.SnapshotFlags
+	origin    cli.OriginFlag
 	isolation string
 	atOffset  string
 	show      int
@@ -68,6 +67,7 @@ records before and after the offset on each partition.` + cli.ExitStatus(
 	o.pos.Add(f)
 	o.pos.Completions(c)
 	o.snap.Add(f)
+	o.origin.Add(c, f)
 	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
@@ -119,6 +119,9 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	}
 	if o.show > 0 && !o.chosen {
 		return cli.Usagef("add --to POSITION or --at-offset N", "--show needs to know where")
+	}
+	if err := o.origin.Parse(); err != nil {
+		return err
 	}
 	n := o.position.Needs()
 	// Nothing is moved, so nothing is skipped: that a checkpoint has records in flight is a warning here.
@@ -205,11 +208,12 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 		}
 		q.Commits = &c
 	}
-	all, err := s.LoadForeign(ctx, o.position, &o.snap)
+	all, err := s.LoadSaved(ctx, o.position, &o.snap)
 	if err != nil {
 		return nil, 0, err
 	}
-	if q.Foreign, err = o.foreignOf(all); err != nil {
+	q.ClusterID, q.AllowOrigin = s.Cluster.ID, o.origin.Allow
+	if q.Saved, err = o.app.PickSaved(all, o.position, o.group, o.group != ""); err != nil {
 		return nil, 0, err
 	}
 	var names []string
@@ -252,6 +256,9 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 		o.app.Streams.Fail(f)
 	}
 	facts, err := inspect.Gather(ctx, s.Client, q)
+	if err == nil {
+		o.app.SayOrigin(facts.Said)
+	}
 	return facts, bad, err
 }
 
@@ -288,20 +295,4 @@ func (o *resolveOptions) commitsOf(ctx context.Context, s *cli.Session, group st
 		}
 	}
 	return c, nil
-}
-
-// foreignOf takes the offsets of --group, those for every group, or those of the one group that a file is about.
-func (o *resolveOptions) foreignOf(all cli.ForeignOffsets) (map[offset.Partition]offset.Foreign, error) {
-	if m, ok := all[o.group]; ok && o.group != "" {
-		return m, nil
-	}
-	if m, ok := all[""]; ok || len(all) == 0 {
-		return m, nil
-	}
-	if len(all) == 1 && o.group == "" {
-		for _, m := range all {
-			return m, nil
-		}
-	}
-	return nil, cli.Usagef("add --group with one of "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "%s has offsets of %d groups, not of %q", o.position, len(all), o.group)
 }

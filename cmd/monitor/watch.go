@@ -227,7 +227,7 @@ func watchGroup(g *watch.Group, partitions bool) render.Cell {
 	}
 	eta, hasETA := h.ETA()
 	fields := []render.Field{
-		render.F("group", render.String(g.Name)), render.F("type", render.Text(g.Type)), render.F("state", render.Text(g.State)),
+		render.F("group", render.Name(g.Name)), render.F("type", render.Text(g.Type)), render.F("state", render.Text(g.State)),
 		render.F("member_count", render.Int(int64(g.Members))), render.F("partition_count", render.Int(int64(h.Partitions))),
 		render.F("verdict", render.String(string(verdict))), render.F("verdicts", cli.VerdictsCell(h.Verdicts)), render.F("why", render.Text(h.Why())), render.F("lag", lag),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -29,6 +30,7 @@ type resetOptions struct {
 	isolation string
 	export    bool
 	snap      cli.SnapshotFlags
+	origin    cli.OriginFlag
 
 	position offset.Position
 	rules    offset.Rules
@@ -83,6 +85,7 @@ watches whether it overwrites the offsets.` + cli.ExitStatus(
 	f.BoolVar(&o.export, "export", false, "print the plan as Kafka's CSV, the same as -o kafka-csv")
 	o.snap.Add(f)
 	o.snap.AddInFlight(f)
+	o.origin.Add(c, f)
 	return c
 }
 
@@ -138,7 +141,10 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	if o.create && (len(o.scope.names) == 0 || o.scope.allTopics) {
 		return cli.Usagef("name the group, and its partitions with --topic", "--create makes a named group, which has no commits to choose topics by")
 	}
-	o.req = reset.Request{Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
+	if err := o.origin.Parse(); err != nil {
+		return err
+	}
+	o.req = reset.Request{AllowOrigin: o.origin.Allow, Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
 		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create}
 	if o.share {
 		o.req.CreateType = inspect.TypeShare
@@ -183,7 +189,7 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	var err error
-	if o.req.Foreign, err = s.LoadForeign(pctx, o.position, &o.snap); err != nil {
+	if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
 		return nil, nil, cli.Cause(pctx, err)
 	}
 	if !o.scope.anyGroup() {
@@ -202,17 +208,37 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	}
 	pctx, cancel = s.Phase(ctx, "make the plan")
 	defer cancel()
+	if k := o.position.Kind; o.write.Waited() && (k == offset.OfGroup || k == offset.OfStore) {
+		// What was read before the wait may be old by now.
+		if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
+			return nil, nil, cli.Cause(pctx, err)
+		}
+	}
+	o.sayUnused()
 	built, err := reset.Prepare(pctx, s.Client, &o.req)
 	return built, in.known, cli.Cause(pctx, err)
 }
 
-// groupsOfFile takes the groups that a file names.
-func (o *resetOptions) groupsOfFile() error {
-	for g := range o.req.Foreign {
-		if g != "" {
-			o.scope.names = append(o.scope.names, g)
+// sayUnused names the groups that a source has offsets of, and that nobody asked for.
+func (o *resetOptions) sayUnused() {
+	asked := map[string]bool{}
+	for _, g := range o.req.Groups {
+		asked[g.Name] = true
+	}
+	var unused []string
+	for _, n := range o.req.Saved.Names() {
+		if !asked[n] {
+			unused = append(unused, offset.QuoteName(n))
 		}
 	}
+	if len(unused) > 0 {
+		o.app.Streams.Note("%s also has offsets of %s, which are not used: %s", o.position, text.Plural(len(unused), "other group"), cli.SomeNames(unused))
+	}
+}
+
+// groupsOfFile takes the groups that a file names.
+func (o *resetOptions) groupsOfFile() error {
+	o.scope.names = append(o.scope.names, o.req.Saved.Names()...)
 	if len(o.scope.names) == 0 {
 		return cli.Usagef("koffset reset GROUP --from-file "+o.position.Ref, "which group? none was given, and the file names none")
 	}

@@ -1,8 +1,6 @@
 package move
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +45,9 @@ func (s *scopeFlags) parse(a *cli.App, c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		s.groups.Names = append(s.groups.Names, more...)
+		for _, name := range more {
+			s.groups.Names = append(s.groups.Names, offset.QuoteName(name))
+		}
 	}
 	var err error
 	if s.names, s.matcher, err = s.groups.Resolve(args); err != nil {
@@ -62,21 +62,15 @@ func (s *scopeFlags) parse(a *cli.App, c *cobra.Command, args []string) error {
 	return nil
 }
 
-// readGroups reads --groups-from: a name a line; blank lines and lines that begin with # are left out.
+// readGroups reads --groups-from: a name a line, as koffset prints names: see offset.QuoteName.
 func (s *scopeFlags) readGroups(a *cli.App) ([]string, error) {
 	data, err := a.ReadFile(s.groupsFrom)
 	if err != nil {
 		return nil, cli.Usagef("", "--groups-from: %w", err)
 	}
-	var out []string
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	for sc.Scan() {
-		if line := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff")); line != "" && !strings.HasPrefix(line, "#") {
-			out = append(out, line)
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("--groups-from: %w", err)
+	out, err := offset.ReadNames(string(data))
+	if err != nil {
+		return nil, &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--groups-from %s: %w", s.groupsFrom, err), Hint: cli.HintOf(err)}
 	}
 	if len(out) == 0 {
 		return nil, cli.Usagef("", "--groups-from %s names no group", s.groupsFrom)

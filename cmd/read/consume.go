@@ -38,6 +38,7 @@ type consumeOptions struct {
 	allowRewind bool
 	confirm     string
 	snapshot    cli.SnapshotFlags
+	origin      cli.OriginFlag
 
 	values map[string]*string // of settingFlags
 	bools  map[string]*bool
@@ -157,6 +158,7 @@ Format verbs:
 	f.StringVar(&o.confirm, "confirm", "", "the `CLUSTER-ID`, where the profile wants commits confirmed")
 	o.snapshot.Add(f)
 	o.snapshot.AddInFlight(f)
+	o.origin.Add(c, f)
 	o.completions(c)
 	return c
 }
@@ -245,35 +247,34 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.R
 }
 
 // scope reads the topics and ranges of the command line.
-func (o *consumeOptions) scope(args []string) (settings.Scope, string, error) {
+func (o *consumeOptions) scope(args []string) (settings.Scope, error) {
 	var out settings.Scope
 	for _, arg := range args {
 		t, err := offset.ParseTopicSpec(arg)
 		if err != nil {
-			return out, "", cli.AsUsage(err)
+			return out, cli.AsUsage(err)
 		}
 		out.Topics = append(out.Topics, t)
 	}
 	if o.partitions != "" {
 		if len(out.Topics) != 1 || len(out.Topics[0].Partitions) > 0 {
-			return out, "", cli.Usagef("write TOPIC:"+o.partitions, "-p needs exactly one topic")
+			return out, cli.Usagef("write TOPIC:"+o.partitions, "-p needs exactly one topic")
 		}
 		set, err := offset.ParsePartitionSet(o.partitions)
 		if err != nil {
-			return out, "", cli.AsUsage(fmt.Errorf("-p: %w", err))
+			return out, cli.AsUsage(fmt.Errorf("-p: %w", err))
 		}
 		out.Topics[0].Partitions = set
 	}
 	for _, text := range o.ranges {
 		r, err := consume.ParseRange(text)
 		if err != nil {
-			return out, "", err
+			return out, err
 		}
 		out.Ranges = append(out.Ranges, r)
 	}
-	cluster, err := o.readRanges(&out)
-	if err != nil {
-		return out, "", err
+	if err := o.readRanges(&out); err != nil {
+		return out, err
 	}
 	// TOPIC beside ranges of that topic says nothing new.
 	if len(out.Ranges) > 0 {
@@ -283,40 +284,42 @@ func (o *consumeOptions) scope(args []string) (settings.Scope, string, error) {
 		}
 		for _, t := range out.Topics {
 			if !named[t.Topic] || len(t.Partitions) > 0 {
-				return out, "", cli.Usagef("leave the topic out: the ranges name theirs", "topic %s and ranges were both given", t)
+				return out, cli.Usagef("leave the topic out: the ranges name theirs", "topic %s and ranges were both given", t)
 			}
 		}
 		out.Topics = nil
 	}
-	return out, cluster, nil
+	return out, nil
 }
 
-func (o *consumeOptions) readRanges(out *settings.Scope) (cluster string, err error) {
+func (o *consumeOptions) readRanges(out *settings.Scope) error {
 	switch {
 	case o.rangeFile == "" && o.part == 0:
-		return "", nil
+		return nil
 	case o.rangeFile == "":
-		return "", cli.Usagef("add --range-file FILE", "--part chooses a part of a range file, and none is given")
+		return cli.Usagef("add --range-file FILE", "--part chooses a part of a range file, and none is given")
 	case len(o.ranges) > 0:
-		return "", cli.Usagef("leave one of them out", "--range and --range-file were both given")
+		return cli.Usagef("leave one of them out", "--range and --range-file were both given")
 	}
 	data, err := o.app.ReadFile(o.rangeFile)
 	if err != nil {
-		return "", cli.Usagef("", "--range-file: %w", err)
+		return cli.Usagef("", "--range-file: %w", err)
 	}
 	rf, err := consume.ReadRangeFile(bytes.NewReader(data), o.rangeFile)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if o.part < 1 || o.part > len(rf.Parts) {
-		return "", cli.Usagef(fmt.Sprintf("--part 1 to --part %d", len(rf.Parts)), "range file %s has %d parts, --part is %d", o.rangeFile, len(rf.Parts), o.part)
+		return cli.Usagef(fmt.Sprintf("--part 1 to --part %d", len(rf.Parts)), "range file %s has %d parts, --part is %d", o.rangeFile, len(rf.Parts), o.part)
 	}
 	out.Ranges = rf.Parts[o.part-1]
 	out.Part = fmt.Sprintf("part %d of %d of %s", o.part, len(rf.Parts), filepath.Base(o.rangeFile))
 	if len(out.Ranges) == 0 {
-		return "", quietlySaying(o.app, "part %d of %s is empty: there is nothing to read", o.part, o.rangeFile)
+		return quietlySaying(o.app, "part %d of %s is empty: there is nothing to read", o.part, o.rangeFile)
 	}
-	return rf.ClusterID, nil
+	origin := rf.Origin(o.rangeFile)
+	out.RangesFrom = &origin
+	return nil
 }
 
 // quietlySaying ends a command that has nothing to do, which is no failure.
@@ -374,7 +377,10 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	if err != nil {
 		return consumeFault(err)
 	}
-	scope, cluster, err := o.scope(args)
+	if err := o.origin.Parse(); err != nil {
+		return err
+	}
+	scope, err := o.scope(args)
 	if err != nil {
 		return consumeFault(err)
 	}
@@ -392,6 +398,7 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 		return err
 	}
 	run.Config.Policies.AllowRewind = o.allowRewind
+	run.Config.AllowOrigin = o.origin.Allow
 	run.Config.Version = o.app.Version
 	if run.Output.FilesDir != "" {
 		files, err := sink.NewFiles(o.app.Path(run.Output.FilesDir), enc, sink.FilesOptions{Ext: ext, RollBytes: run.Output.RollBytes})
@@ -411,7 +418,7 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	if err := run.Config.CheckSettings(); err != nil {
 		return consumeFault(err)
 	}
-	return o.consume(ctx, s, r, run, cluster)
+	return o.consume(ctx, s, r, run)
 }
 
 func (o *consumeOptions) sayWarnings(r *settings.Resolved, run settings.Run) {

@@ -51,6 +51,9 @@ func consumeFault(err error) error {
 		return &cli.Fault{Kind: de.ErrorKind(), Err: err, Hint: de.Hint}
 	case errors.As(err, &ce):
 		kind, hint := ce.ErrorKind(), ce.Hint
+		if oe := new(offset.OriginError); errors.As(ce.Err, &oe) {
+			hint = cli.HintOf(oe)
+		}
 		if ce.Kind == consume.Failed && ce.Err != nil {
 			inner, h := cli.Classify(ce.Err)
 			hint = cmp.Or(hint, h)
@@ -66,32 +69,30 @@ func consumeFault(err error) error {
 	return err
 }
 
-func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *settings.Resolved, run settings.Run, cluster string) error {
+func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *settings.Resolved, run settings.Run) error {
 	ses, err := o.app.ConnectWith(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer ses.Close()
-	if cluster != "" && ses.Cluster.ID != "" && cluster != ses.Cluster.ID {
-		return cli.Faultf(offset.KindRefused, "", "range file %s is of cluster %s, this is cluster %s", o.rangeFile, cluster, ses.Cluster.ID)
-	}
 	cfg := run.Config
 	cfg.Client, cfg.Now = ses.Client, o.app.Now
 	cfg.Notify = o.notice
 	cfg.Unreachable = s.Timeout
-	cfg.Foreign = func(ctx context.Context, pos offset.Position, _ []offset.Partition) (map[offset.Partition]offset.Foreign, error) {
+	cfg.Saved = func(ctx context.Context, pos offset.Position) (offset.Saved, error) {
 		if pos.Kind == offset.OfStore {
-			return storePosition(ctx, o.app, pos.Ref, ses.Cluster.ID, cfg.Group)
+			return storePosition(ctx, o.app, pos.Ref, cfg.Group)
 		}
-		return o.foreign(pos, cfg.Group)
+		return o.saved(pos, cfg.Group)
 	}
+	var store *engineStore
 	if run.Output.StoreURL != "" {
 		st, err := openEngineStore(ctx, o.app, run.Output.StoreURL, cfg.Group, cfg.Checkpoints.Job, ses.Cluster.ID)
 		if err != nil {
 			return err
 		}
 		defer st.store.Close()
-		cfg.Store = st
+		cfg.Store, store = st, st
 	}
 	committer, _ := cfg.Committer()
 	if committer != consume.CommitsNever {
@@ -106,6 +107,9 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *setti
 		return err
 	}
 	defer engine.Close()
+	if store != nil {
+		store.learn(engine.Plan())
+	}
 	if err := o.guardPlan(ses, engine.Plan()); err != nil {
 		return err
 	}
@@ -170,30 +174,23 @@ func (o *consumeOptions) echo(cfg consume.Config) {
 	}
 }
 
-// foreign reads file: and checkpoint: positions. The engine reads group: itself.
-func (o *consumeOptions) foreign(pos offset.Position, group string) (map[offset.Partition]offset.Foreign, error) {
+// saved reads file: and checkpoint: positions. The engine reads group: itself.
+func (o *consumeOptions) saved(pos offset.Position, group string) (offset.Saved, error) {
 	switch pos.Kind {
 	case offset.OfFile:
-		byGroup, err := o.app.ForeignFile(pos.Ref)
+		by, err := o.app.SavedInFile(pos.Ref)
 		if err != nil {
-			return nil, err
+			return offset.Saved{}, err
 		}
-		if own, ok := byGroup[group]; ok && group != "" {
-			return own, nil
+		one, err := o.app.PickSaved(by, pos, group, group != "")
+		if err != nil {
+			return offset.Saved{}, err
 		}
-		if all, ok := byGroup[""]; ok {
-			return all, nil
-		}
-		if len(byGroup) == 1 {
-			for _, only := range byGroup {
-				return only, nil
-			}
-		}
-		return nil, cli.Usagef("choose one with --group", "%s holds offsets of %d groups, and none of them is %q", pos.Ref, len(byGroup), group)
+		return *one, nil
 	case offset.OfCheckpoint:
 		return o.app.PositionsOf(pos.Ref, &o.snapshot)
 	}
-	return nil, cli.Usagef("use group:G, file:F or checkpoint:DIR", "%s cannot be read here", pos)
+	return offset.Saved{}, cli.Usagef("use group:G, file:F or checkpoint:DIR", "%s cannot be read here", pos)
 }
 
 // guard holds a run that commits to the guard rails of the cluster.

@@ -16,13 +16,22 @@ type engineStore struct {
 	app            *cli.App
 	store          store.Store
 	group, cluster string
+	topicIDs       map[string]string // of the topics that the run reads, from its plan
+}
+
+// learn notes which topics the run's offsets are of.
+func (e *engineStore) learn(p *consume.Plan) {
+	e.topicIDs = map[string]string{}
+	for _, r := range p.Rows {
+		e.topicIDs[r.Topic] = r.TopicID
+	}
 }
 
 // Save implements consume.OffsetStore.
 func (e *engineStore) Save(ctx context.Context, _ int64, positions []consume.Position) error {
 	w := store.Write{Group: e.group, ClusterID: e.cluster, At: e.app.Now()}
 	for _, p := range positions {
-		w.Positions = append(w.Positions, store.Position{Partition: p.Partition, Committed: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}})
+		w.Positions = append(w.Positions, store.Position{Partition: p.Partition, Committed: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}, TopicID: e.topicIDs[p.Topic]})
 	}
 	return e.store.Save(ctx, w)
 }
@@ -53,10 +62,10 @@ func openEngineStore(ctx context.Context, a *cli.App, ref, group, job, cluster s
 
 // storePosition is what store:URL means as the start of a run of a group: nothing where the store does not know it, so that
 // --if-no-commit decides.
-func storePosition(ctx context.Context, a *cli.App, ref, cluster, group string) (map[offset.Partition]offset.Foreign, error) {
+func storePosition(ctx context.Context, a *cli.App, ref, group string) (none offset.Saved, err error) {
 	s, l, err := a.OpenStore(ctx, ref)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	name := cmp.Or(l.Group, group)
 	if name == "" {
@@ -66,11 +75,8 @@ func storePosition(ctx context.Context, a *cli.App, ref, cluster, group string) 
 	if err == nil {
 		saved, err = s.Load(ctx, name)
 	}
-	if err == nil {
-		err = store.SameCluster(name, saved.ClusterID, cluster)
-	}
 	if err = errors.Join(cli.StoreFault(err), s.Close()); err != nil {
-		return nil, err
+		return none, err
 	}
-	return saved.Foreign(), nil
+	return saved.Of(l, name), nil
 }

@@ -20,6 +20,7 @@ import (
 )
 
 type checkpointExportOptions struct {
+	from   offset.Origin // where the positions come from
 	app    *cli.App
 	snap   cli.SnapshotFlags
 	as     string
@@ -82,9 +83,10 @@ func (o *checkpointExportOptions) run(ref string) error {
 	if err != nil {
 		return err
 	}
+	o.from = found.Origin
 	var rows []exported
-	for _, p := range slices.SortedFunc(maps.Keys(found), offset.Partition.Compare) {
-		rows = append(rows, exported{p, found[p]})
+	for _, p := range slices.SortedFunc(maps.Keys(found.Offsets), offset.Partition.Compare) {
+		rows = append(rows, exported{p, found.Offsets[p]})
 	}
 	if o.as == exportKafkaCSV || o.as == exportFlinkSQL {
 		if rows, err = o.numbers(rows); err != nil {
@@ -130,11 +132,15 @@ func (o *checkpointExportOptions) numbers(rows []exported) (out []exported, err 
 }
 
 func (o *checkpointExportOptions) json(w io.Writer, ref string, rows []exported) error {
-	x, err := migrate.NewWriter(w, migrate.Header{CreatedAt: o.app.Now(), Version: o.app.Version, Source: "checkpoint:" + ref})
+	h := migrate.Header{CreatedAt: o.app.Now(), Version: o.app.Version, Source: "checkpoint:" + ref, ClusterID: o.from.ClusterID}
+	for _, t := range slices.Sorted(maps.Keys(o.from.TopicIDs)) {
+		h.Topics = append(h.Topics, migrate.Topic{Name: t, ID: o.from.TopicIDs[t]})
+	}
+	x, err := migrate.NewWriter(w, h)
 	if err != nil {
 		return err
 	}
-	g := migrate.Group{Name: o.group}
+	g := migrate.Group{Name: o.group, Any: o.group == ""}
 	for _, r := range rows {
 		row := migrate.Row{Group: o.group, Partition: r.Partition, Marker: r.at.Marker}
 		if r.at.Marker == "" {

@@ -22,6 +22,7 @@ type rewriteOptions struct {
 	app           *cli.App
 	out           cli.OutputFlag
 	snap          cli.SnapshotFlags
+	origin        cli.OriginFlag
 	pos           cli.PositionFlags
 	topics        cli.TopicFlags
 	allSources    bool
@@ -89,6 +90,7 @@ is by the copy too; --self-contained copies it.` + cli.ExitStatus(
 	o.out.Add(c)
 	o.snap.Add(f)
 	o.snap.AddInFlight(f)
+	o.origin.Add(c, f)
 	o.pos.Add(f)
 	o.pos.Completions(c)
 	o.topics.Add(f)
@@ -106,6 +108,9 @@ is by the copy too; --self-contained copies it.` + cli.ExitStatus(
 func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
 	var err error
 	if o.format, err = o.out.Format(); err != nil {
+		return err
+	}
+	if err := o.origin.Parse(); err != nil {
 		return err
 	}
 	if o.execute && o.dryRun {

@@ -48,24 +48,23 @@ func (o *rewriteOptions) rows(ctx context.Context, s *cli.Session, snap *checkpo
 	}
 	ctx, cancel := s.Phase(ctx, "read the log")
 	defer cancel()
-	all, err := s.LoadForeign(ctx, o.position, &o.snap)
+	all, err := s.LoadSaved(ctx, o.position, &o.snap)
 	if err != nil {
 		return nil, cli.Cause(ctx, err)
 	}
-	var foreign map[offset.Partition]offset.Foreign
-	switch {
-	case len(all) > 1:
-		return nil, cli.Usagef("make a file with one group's offsets", "%s has offsets of %d groups", o.position, len(all))
-	default:
-		for _, m := range all {
-			foreign = m
-		}
-	}
-	rows, err := o.inScope(sources, foreign)
+	saved, err := o.app.PickSaved(all, o.position, "", false)
 	if err != nil {
 		return nil, err
 	}
-	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation, Foreign: foreign}
+	var named map[offset.Partition]offset.Foreign
+	if saved != nil {
+		named = saved.Offsets
+	}
+	rows, err := o.inScope(sources, named)
+	if err != nil {
+		return nil, err
+	}
+	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation, Saved: saved, ClusterID: s.Cluster.ID, AllowOrigin: o.origin.Allow}
 	for i := range rows {
 		q.Parts = append(q.Parts, rows[i].at())
 	}
@@ -73,6 +72,7 @@ func (o *rewriteOptions) rows(ctx context.Context, s *cli.Session, snap *checkpo
 	if err != nil {
 		return nil, cli.Cause(ctx, err)
 	}
+	o.app.SayOrigin(facts.Said)
 	for i := range rows {
 		rows[i].resolve(facts, o.position, o.rules)
 	}

@@ -36,7 +36,9 @@ type Output struct {
 type Scope struct {
 	Topics []offset.TopicSpec
 	Ranges []consume.Range
-	Part   string // where the ranges came from
+	// RangesFrom is where a range file's ranges come from.
+	RangesFrom *offset.Origin
+	Part       string // where the ranges came from
 }
 
 // Build makes a run. The error is an *Error.
@@ -44,7 +46,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	x := &reader{r: r}
 	var out Run
 	c := &out.Config
-	c.Topics, c.End.Ranges, c.End.Part = scope.Topics, scope.Ranges, scope.Part
+	c.Topics, c.End.Ranges, c.End.RangesFrom, c.End.Part = scope.Topics, scope.Ranges, scope.RangesFrom, scope.Part
 	if len(c.Topics) == 0 && len(c.End.Ranges) == 0 {
 		for _, t := range x.list(Topic) {
 			spec, err := offset.ParseTopicSpec(t)
@@ -81,7 +83,7 @@ func (o *Run) note(v Value, hint, format string, args ...any) {
 	if v.Source.Layer != 0 && v.Source.Layer != FromBuiltin {
 		where = v.Source.String()
 	}
-	o.Notes = append(o.Notes, Warning{where, masked(fmt.Sprintf(format, args...)), hint})
+	o.Notes = append(o.Notes, Warning{where, offset.Mask(fmt.Sprintf(format, args...)), hint})
 }
 
 // discovery reads how often new partitions are looked for. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose

@@ -32,7 +32,7 @@ func (r *Resolved) Explain(run Run) []Row {
 		if v.Text == "" && !explainedUnset(k.name) {
 			continue
 		}
-		out = append(out, Row{Key: k.name, Value: masked(v.Text), Source: v.Source.String(), Meaning: masked(meaning(k, v, run))})
+		out = append(out, Row{Key: k.name, Value: offset.Mask(v.Text), Source: v.Source.String(), Meaning: offset.Mask(meaning(k, v, run))})
 	}
 	return out
 }
@@ -162,11 +162,11 @@ func (r *Resolved) Checks(run Run) []Check {
 	case !c.Start.IsChosen():
 		add("start chosen", false, "nobody chose where to start, which is group-offsets")
 	default:
-		add("start chosen", true, "%s", masked(c.Start.String()))
+		add("start chosen", true, "%s", offset.Mask(c.Start.String()))
 	}
 	switch {
 	case c.Start.Mode() != consume.ModeGroupOffsets:
-		add("fallback chosen", true, "not needed: the start is %s", masked(c.Start.String()))
+		add("fallback chosen", true, "not needed: the start is %s", offset.Mask(c.Start.String()))
 	case c.Policies.Reset == "" && c.Policies.IfNoCommit == "":
 		add("fallback chosen", false, "auto.offset.reset is not set: a new partition's first records can be passed over")
 	default:

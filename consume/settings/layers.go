@@ -94,7 +94,7 @@ func (e *Error) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func errorf(where, hint, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Where: where, Text: masked(err.Error()), Hint: hint, Err: err}
+	return &Error{Where: where, Text: offset.Mask(err.Error()), Hint: hint, Err: err}
 }
 
 // Set is what was read so far: a layer each.
@@ -116,7 +116,7 @@ func New() *Set {
 }
 
 func (s *Set) warn(where, hint, format string, args ...any) {
-	s.warnings = append(s.warnings, Warning{where, masked(fmt.Sprintf(format, args...)), hint})
+	s.warnings = append(s.warnings, Warning{where, offset.Mask(fmt.Sprintf(format, args...)), hint})
 }
 
 // Flag puts a value that a flag gave under a key.

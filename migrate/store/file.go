@@ -45,6 +45,7 @@ type filePosition struct {
 	Offset      int64              `json:"offset"`
 	LeaderEpoch offset.LeaderEpoch `json:"leader_epoch"`
 	Metadata    string             `json:"metadata,omitempty"`
+	TopicID     string             `json:"topic_id,omitempty"`
 }
 
 // read returns empty contents where the file does not exist.
@@ -68,8 +69,8 @@ func (f *File) Load(_ context.Context, group string) (Saved, error) {
 	g := c.Groups[group]
 	s := Saved{ClusterID: g.ClusterID, At: g.SavedAt}
 	for _, p := range g.Positions {
-		s.Positions = append(s.Positions, Position{offset.Partition{Topic: p.Topic, Partition: p.Partition},
-			offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata}})
+		s.Positions = append(s.Positions, Position{Partition: offset.Partition{Topic: p.Topic, Partition: p.Partition},
+			Committed: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata}, TopicID: p.TopicID})
 	}
 	Sort(s.Positions)
 	return s, nil
@@ -99,7 +100,7 @@ func (f *File) save(w Write) error {
 		at[offset.Partition{Topic: p.Topic, Partition: p.Partition}] = p
 	}
 	for _, p := range w.Positions {
-		at[p.Partition] = filePosition{p.Topic, p.Partition.Partition, p.Offset, p.LeaderEpoch, p.Metadata}
+		at[p.Partition] = filePosition{p.Topic, p.Partition.Partition, p.Offset, p.LeaderEpoch, p.Metadata, p.TopicID}
 	}
 	if w.ClusterID != "" {
 		g.ClusterID = w.ClusterID

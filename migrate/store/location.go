@@ -51,7 +51,7 @@ var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Z
 // create=true. Everything else in the URL is the driver's. The error is an *offset.SyntaxError, without the password.
 func Parse(s string) (Location, error) {
 	bad := func(format string) (Location, error) {
-		return Location{}, &offset.SyntaxError{Input: Mask(s), Problem: "store " + Mask(s) + ": " + format, Hint: locationForms}
+		return Location{}, &offset.SyntaxError{Input: offset.Mask(s), Problem: "store " + offset.Mask(s) + ": " + format, Hint: locationForms}
 	}
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok {
@@ -156,17 +156,55 @@ func (l Location) String() string {
 	case l.URL == nil:
 		return string(l.Scheme) + ":" + l.Path
 	case l.Scheme == SchemeRedis:
-		return l.URL.Redacted() + " key " + l.Key
+		return offset.Mask(l.URL.String()) + " key " + l.Key
 	}
-	return l.URL.Redacted() + " table " + l.Table
+	return offset.Mask(l.URL.String()) + " table " + l.Table
 }
 
-var (
-	userInfo = regexp.MustCompile(`^([a-z0-9+]+://[^:/@?#]*):[^@/]*@`)
-	password = regexp.MustCompile(`(?i)([?&][^=&]*(?:password|secret|token)[^=&]*=)[^&]*`)
-)
-
-// Mask hides the password of a URL, also of one that cannot be read.
-func Mask(s string) string {
-	return password.ReplaceAllString(userInfo.ReplaceAllString(s, "$1:***@"), "$1***")
+// secrets are the passwords in a location, as they stand in the URL and as they are meant.
+func (l Location) secrets() []string {
+	if l.URL == nil {
+		return nil
+	}
+	var out []string
+	if pw, ok := l.URL.User.Password(); ok {
+		out = append(out, pw, url.QueryEscape(pw), url.PathEscape(pw))
+		if _, raw, ok := strings.Cut(l.URL.User.String(), ":"); ok {
+			out = append(out, raw)
+		}
+	}
+	for k, vs := range l.URL.Query() {
+		for _, v := range vs {
+			if offset.Mask(k+"="+v) != k+"="+v {
+				out = append(out, v, url.QueryEscape(v))
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
+
+// Hide takes the location's passwords out of the text of a driver's error. Drivers hide one at best, and quote the rest.
+func (l Location) Hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := offset.Mask(err.Error())
+	for _, s := range l.secrets() {
+		text = strings.ReplaceAll(text, s, offset.Stars)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &hiddenError{text, err}
+}
+
+// hiddenError is an error with another text.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+// Unwrap returns the driver's error, for errors.Is and errors.As.
+func (e *hiddenError) Unwrap() error { return e.err }

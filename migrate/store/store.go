@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -19,6 +20,8 @@ import (
 type Position struct {
 	offset.Partition
 	offset.Committed
+	// TopicID is the topic that the offset is of, as Kafka prints ids; empty where it is not known.
+	TopicID string
 }
 
 // Saved is what a store has for one group.
@@ -110,11 +113,21 @@ func Sort(ps []Position) {
 	slices.SortFunc(ps, func(a, b Position) int { return a.Partition.Compare(b.Partition) })
 }
 
-// Foreign are the positions as offset.Resolve takes them.
-func (s Saved) Foreign() map[offset.Partition]offset.Foreign {
-	out := make(map[offset.Partition]offset.Foreign, len(s.Positions))
+// Of are the positions with where they come from. Partitions of one topic that were saved under several ids give it all of
+// them, which is the id of no topic.
+func (s Saved) Of(l Location, group string) offset.Saved {
+	out := offset.Saved{Offsets: make(map[offset.Partition]offset.Foreign, len(s.Positions)), Origin: offset.Origin{
+		From: fmt.Sprintf("store %s (group %s)", l, offset.QuoteName(group)), ClusterID: s.ClusterID, At: s.At, TopicIDs: map[string]string{}}}
+	ids := map[string][]string{}
 	for _, p := range s.Positions {
-		out[p.Partition] = offset.Foreign{Committed: p.Committed}
+		out.Offsets[p.Partition] = offset.Foreign{Committed: p.Committed}
+		if p.TopicID != "" && !slices.Contains(ids[p.Topic], p.TopicID) {
+			ids[p.Topic] = append(ids[p.Topic], p.TopicID)
+		}
+	}
+	for topic, list := range ids {
+		slices.Sort(list)
+		out.Origin.TopicIDs[topic] = strings.Join(list, " and ")
 	}
 	return out
 }

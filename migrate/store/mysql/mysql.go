@@ -20,8 +20,13 @@ func Dialect() sqlstore.Dialect {
 	return sqlstore.Dialect{
 		Quote:     func(n string) string { return "`" + strings.ReplaceAll(n, "`", "``") + "`" },
 		GroupType: "VARBINARY(255)", TopicType: "VARBINARY(249)", TextType: "TEXT CHARACTER SET utf8mb4",
-		Upsert: " ON DUPLICATE KEY UPDATE next_offset = VALUES(next_offset), leader_epoch = VALUES(leader_epoch), metadata = VALUES(metadata)," +
-			" cluster_id = VALUES(cluster_id), saved_at_ms = VALUES(saved_at_ms)",
+		Upsert: func(columns []string) string {
+			sets := make([]string, len(columns))
+			for i, c := range columns {
+				sets[i] = c + " = VALUES(" + c + ")"
+			}
+			return " ON DUPLICATE KEY UPDATE " + strings.Join(sets, ", ")
+		},
 		LockRows: " FOR UPDATE",
 		// The default level locks gaps between rows, and two groups that are saved for the first time meet in one.
 		Isolation: sql.LevelReadCommitted,

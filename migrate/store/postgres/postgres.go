@@ -22,7 +22,7 @@ func Dialect() sqlstore.Dialect {
 		Quote:     func(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` },
 		Dollar:    true,
 		GroupType: "VARCHAR(255)", TopicType: "VARCHAR(249)", TextType: "TEXT",
-		Upsert:   sqlstore.Excluded,
+		Upsert:   sqlstore.OnConflict,
 		LockRows: " FOR UPDATE",
 		Again: func(err error) bool {
 			var pe *pgconn.PgError

@@ -19,7 +19,7 @@ import (
 // Redis is a store in Redis. It implements store.Store.
 //
 // The key of a group is the location's key with the group in place of {group}; each field is topic:partition, and its
-// value is JSON: {"offset":42,"leader_epoch":3,"metadata":"","cluster_id":"…","saved_at_ms":1764410400000}.
+// value is JSON: {"offset":42,"leader_epoch":3,"metadata":"","cluster_id":"…","saved_at_ms":1764410400000,"topic_id":"…"}.
 type Redis struct {
 	cl  *redis.Client
 	key string
@@ -47,6 +47,7 @@ type value struct {
 	Metadata    string             `json:"metadata"`
 	ClusterID   string             `json:"cluster_id"`
 	SavedAt     int64              `json:"saved_at_ms"`
+	TopicID     string             `json:"topic_id,omitempty"` // values of older versions have none
 }
 
 func (r *Redis) keyOf(group string) string { return strings.Replace(r.key, "{group}", group, 1) }
@@ -79,7 +80,7 @@ func (r *Redis) decode(group string, fields map[string]string) (s store.Saved, e
 		if at := time.UnixMilli(v.SavedAt).UTC(); at.After(s.At) {
 			s.At = at
 		}
-		s.Positions = append(s.Positions, store.Position{Partition: p, Committed: offset.Committed{Offset: v.Offset, LeaderEpoch: v.LeaderEpoch, Metadata: v.Metadata}})
+		s.Positions = append(s.Positions, store.Position{Partition: p, Committed: offset.Committed{Offset: v.Offset, LeaderEpoch: v.LeaderEpoch, Metadata: v.Metadata}, TopicID: v.TopicID})
 	}
 	store.Sort(s.Positions)
 	return s, nil
@@ -96,7 +97,7 @@ func (r *Redis) Save(ctx context.Context, w store.Write) error {
 	key := r.keyOf(w.Group)
 	set := make([]any, 0, 2*len(w.Positions))
 	for _, p := range w.Positions {
-		v, err := json.Marshal(value{p.Offset, p.LeaderEpoch, p.Metadata, w.ClusterID, w.At.UnixMilli()})
+		v, err := json.Marshal(value{p.Offset, p.LeaderEpoch, p.Metadata, w.ClusterID, w.At.UnixMilli(), p.TopicID})
 		if err != nil {
 			return err
 		}

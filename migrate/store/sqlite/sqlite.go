@@ -21,7 +21,7 @@ func Dialect() sqlstore.Dialect {
 	return sqlstore.Dialect{
 		Quote:     func(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` },
 		GroupType: "TEXT", TopicType: "TEXT", TextType: "TEXT",
-		Upsert:       sqlstore.Excluded,
+		Upsert:       sqlstore.OnConflict,
 		TableOptions: " WITHOUT ROWID",
 		Missing:      func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	}
@@ -37,6 +37,16 @@ func Open(ctx context.Context, l store.Location) (*sqlstore.DB, error) {
 	if !l.Create {
 		if _, err := os.Stat(l.Path); err != nil {
 			return nil, &store.MissingError{What: "file " + l.Path, Err: err}
+		}
+	}
+	if l.Create {
+		// SQLite would make it readable for all; its -wal and -shm get the mode of the file itself.
+		f, err := os.OpenFile(l.Path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", l, err)
 		}
 	}
 	// immediate takes the write lock at the beginning of a transaction: two that read first and then write would both fail.

@@ -49,6 +49,29 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 			}
 		}
 	})
+	t.Run("topic ids", func(t *testing.T) {
+		old, anew := pos("t", 0, 1, -1, ""), pos("t", 1, 2, -1, "")
+		old.TopicID, anew.TopicID = "AAAAAAAAAAAAAAAAAAAAAA", "BBBBBBBBBBBBBBBBBBBBBA"
+		unknown := pos("u", 0, 3, -1, "")
+		if err := s.Save(ctx, store.Write{Group: "ids", ClusterID: "c1", At: at, Positions: []store.Position{old, anew, unknown}}); err != nil {
+			t.Fatal(err)
+		}
+		got := load(t, s, "ids")
+		if !reflect.DeepEqual(got.Positions, []store.Position{old, anew, unknown}) {
+			t.Errorf("got %+v", got.Positions)
+		}
+		o := got.Of(store.Location{Scheme: store.SchemeFile, Path: "x"}, "ids").Origin
+		if o.TopicIDs["t"] != old.TopicID+" and "+anew.TopicID || o.TopicIDs["u"] != "" || o.ClusterID != "c1" || !o.At.Equal(at) {
+			t.Errorf("the origin is %+v", o)
+		}
+		old.TopicID = anew.TopicID
+		if err := s.Save(ctx, store.Write{Group: "ids", ClusterID: "c1", At: at, Positions: []store.Position{old}}); err != nil {
+			t.Fatal(err)
+		}
+		if o := load(t, s, "ids").Of(store.Location{}, "ids").Origin; o.TopicIDs["t"] != anew.TopicID {
+			t.Errorf("after a save the id is %q", o.TopicIDs["t"])
+		}
+	})
 	t.Run("names are bytes", func(t *testing.T) {
 		for _, g := range []string{"G", "g ", "g:x", "a b/c*?[d]"} {
 			if got := load(t, s, g); len(got.Positions) != 0 {
@@ -62,7 +85,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 			t.Errorf("saving other groups changed g: %+v", got.Positions)
 		}
 		groups, err := s.Groups(ctx)
-		if err != nil || !reflect.DeepEqual(groups, []string{"G", "a b/c*?[d]", "g", "g ", "g:x"}) {
+		if err != nil || !reflect.DeepEqual(groups, []string{"G", "a b/c*?[d]", "g", "g ", "g:x", "ids"}) {
 			t.Errorf("groups are %q, %v", groups, err)
 		}
 	})

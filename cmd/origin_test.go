@@ -1,0 +1,276 @@
+package cmd_test
+
+// Every source of offsets, against every state of the cluster that they are used on, through every command that uses them. No
+// cell is silent: what is not the same log is refused with both sides named, and what cannot be compared is said.
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/internal/render"
+)
+
+// bench runs koffset in one folder.
+type workbench struct {
+	t   *testing.T
+	dir string
+}
+
+func (w workbench) run(brokers []string, args ...string) (code int, out, errs string) {
+	w.t.Helper()
+	var o, e bytes.Buffer
+	st := &render.Streams{In: strings.NewReader(""), Out: &o, Err: &e, Env: func(string) string { return "" }}
+	code = cmd.Run(w.t.Context(), append([]string{"-b", strings.Join(brokers, ",")}, args...),
+		cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: w.dir, Home: w.dir, Now: time.Now})
+	return code, o.String(), e.String()
+}
+
+func (w workbench) must(brokers []string, args ...string) string {
+	w.t.Helper()
+	code, out, errs := w.run(brokers, args...)
+	if code != 0 {
+		w.t.Fatalf("%v: status %d\n%s%s", args, code, out, errs)
+	}
+	return out
+}
+
+func (w workbench) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// source is one form of offsets that were taken on cluster A.
+type source struct {
+	name string
+	word string // the position
+	file string // what an editor would change; empty where that is the way to use it
+	// silent says that the source cannot tell where its offsets come from: it is taken, and that is said.
+	untold bool
+}
+
+func originSources() []source {
+	return []source{
+		{name: "export", word: "file:export.jsonl", file: "export.jsonl"},
+		{name: "plan", word: "file:plan.json", file: "plan.json"},
+		{name: "Kafka's CSV", word: "file:kafka.csv", untold: true},
+		{name: "rpk", word: "file:rpk.txt", untold: true},
+		{name: "kcl", word: "file:kcl.json", untold: true},
+		{name: "checkpoint", word: "checkpoint:chk/job", file: "chk/job/chk-1/_metadata"},
+		{name: "export of a checkpoint", word: "file:chk.jsonl", file: "chk.jsonl"},
+		{name: "store in a file", word: "store:file:store.json", file: "store.json"},
+		{name: "store in a database", word: "store:sqlite:store.db"},
+	}
+}
+
+// originUsers are the command lines that use a position.
+func originUsers(word string) map[string][]string {
+	u := map[string][]string{
+		"reset":   {"reset", "app", "--topic", "orders", "--to", word},
+		"resolve": {"resolve", "orders", "-g", "app", "--to", word},
+		"split":   {"split", "orders", "-g", "app", "--from", word, "--parts", "2"},
+		"consume": {"consume", "orders", "-g", "app", "--from", word, "--until", "latest", "--dry-run"},
+	}
+	if strings.HasPrefix(word, "store:") || strings.HasPrefix(word, "checkpoint:") {
+		u["export"] = []string{"migrate", "export", "app", "--from", word}
+	}
+	if dir, ok := strings.CutPrefix(word, "checkpoint:"); ok {
+		u["inspect"] = []string{"inspect", "app", "--by", "partition", "--position-from", dir}
+	}
+	return u
+}
+
+func originCluster(t *testing.T, id string, records int) ([]string, *kgo.Client) {
+	c := kafkatest.Fake(t, kfake.ClusterID(id))
+	cl := kafkatest.Client(t, c.ListenAddrs())
+	kafkatest.CreateTopic(t, cl, "orders", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("orders", 0, records, 1_710_072_000_000, 1000)...)
+	return c.ListenAddrs(), cl
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	a, acl := originCluster(t, "cluster-A", 20)
+	b, bcl := originCluster(t, "cluster-B", 40)
+	kafkatest.Commit(t, acl, "app", kafkatest.At("orders", 0, 6))
+	kafkatest.Commit(t, bcl, "app", kafkatest.At("orders", 0, 3))
+
+	w.must(a, "migrate", "export", "app", "--out", "export.jsonl")
+	w.must(a, "reset", "app", "--topic", "orders", "--to-offset", "6", "--plan-out", "plan.json")
+	w.write("kafka.csv", "orders,0,6\n")
+	w.write("rpk.txt", "orders 0 6\n")
+	w.write("kcl.json", `[{"topic":"orders","partition":0,"offset":6}]`)
+	export, err := os.ReadFile(filepath.Join(w.dir, "export.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`"topic_id":"([^"]+)"`).FindStringSubmatch(string(export))[1]
+	if _, err := checkpointfile.WriteCheckpoint(filepath.Join(w.dir, "chk", "job"), &checkpointfile.Header{ClusterID: "cluster-A", CreatedAt: time.Now(), Version: "test"},
+		checkpointfile.Checkpoint{Job: "job", ID: 1, Mode: "AT_LEAST_ONCE", Isolation: "read_uncommitted", Topics: []checkpointfile.CheckpointTopic{{Name: "orders", ID: id}},
+			Partitions: []checkpointfile.CheckpointPartition{{Topic: "orders", Offset: 6}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.write("chk.jsonl", w.must(a, "checkpoint", "export", "chk/job"))
+	w.must(a, "migrate", "export", "app", "--to-store", "file:store.json?create=true")
+	w.must(a, "migrate", "export", "app", "--to-store", "sqlite:store.db?create=true")
+	w.must(a, "split", "orders", "--parts", "2", "--out", "orders.ranges")
+
+	// The files as an editor leaves them: one number is another.
+	edited := func(file string) string {
+		data, err := os.ReadFile(filepath.Join(w.dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(data), `"offset":6`, `"offset":5`, 1)
+		if text = strings.Replace(text, `"offset": 6`, `"offset": 5`, 1); text == string(data) {
+			text = strings.Replace(text, "=0:", "=1:", 1)
+		}
+		if text == string(data) {
+			t.Fatalf("%s holds nothing to edit:\n%s", file, data)
+		}
+		w.write(file, text)
+		return string(data)
+	}
+	each := func(t *testing.T, brokers []string, s source, check func(t *testing.T, code int, out, errs string)) {
+		for name, args := range originUsers(s.word) {
+			code, out, errs := w.run(brokers, args...)
+			check(t, code, out, errs)
+			if t.Failed() {
+				t.Logf("%s: %v\n%s%s", name, args, out, errs)
+				return
+			}
+		}
+	}
+	said := func(errs string, words ...string) bool {
+		for _, x := range words {
+			if !strings.Contains(errs, x) {
+				return false
+			}
+		}
+		return true
+	}
+	refused := func(words ...string) func(*testing.T, int, string, string) {
+		return func(t *testing.T, code int, _, errs string) {
+			if code != 3 || !said(errs, append(words, "--allow-origin")...) {
+				t.Errorf("status %d, want 3 with %q", code, words)
+			}
+		}
+	}
+	untold := func(t *testing.T, code int, _, errs string) {
+		if code != 0 || strings.Count(errs, "does not say which cluster and topics") != 1 {
+			t.Errorf("status %d, and it is to be said once that the origin is not known", code)
+		}
+	}
+	for _, s := range originSources() {
+		t.Run(s.name+"/same", func(t *testing.T) {
+			each(t, a, s, func(t *testing.T, code int, _, errs string) {
+				if s.untold {
+					untold(t, code, "", errs)
+				} else if code != 0 || strings.Contains(errs, "warning") {
+					t.Errorf("status %d", code)
+				}
+			})
+		})
+		t.Run(s.name+"/other cluster", func(t *testing.T) {
+			if s.untold {
+				each(t, b, s, untold)
+				return
+			}
+			each(t, b, s, refused("cluster-A", "cluster-B", "migrate import"))
+			if code, out, errs := w.run(b, "reset", "app", "--topic", "orders", "--to", s.word, "--allow-origin", "other-cluster", "--execute"); code != 0 || !said(errs, "cluster-A") {
+				t.Errorf("allowed, it has status %d\n%s%s", code, out, errs)
+			}
+			if got := kafkatest.Commits(t, bcl, "app")["orders"][0]; got.Offset != 6 || got.LeaderEpoch > 0 {
+				t.Errorf("the commit is %+v", got)
+			}
+		})
+		if s.file != "" {
+			t.Run(s.name+"/edited", func(t *testing.T) {
+				defer w.write(s.file, edited(s.file))
+				each(t, a, s, func(t *testing.T, code int, _, errs string) {
+					// What contradicts itself is seen before the digest is.
+					if changed := said(errs, "changed after it was written") || said(errs, "its offset is 5"); code == 0 || !changed || !said(errs, filepath.Base(s.file)) {
+						t.Errorf("status %d, and the file is to be named", code)
+					}
+				})
+			})
+		}
+	}
+	ranges := []string{"consume", "--range-file", "orders.ranges", "--part", "1", "--dry-run"}
+	t.Run("range file", func(t *testing.T) {
+		if code, _, errs := w.run(a, ranges...); code != 0 {
+			t.Errorf("same: status %d\n%s", code, errs)
+		}
+		code, _, errs := w.run(b, ranges...)
+		refused("cluster-A", "cluster-B")(t, code, "", errs)
+		defer w.write("orders.ranges", edited("orders.ranges"))
+		if code, _, errs := w.run(a, ranges...); code == 0 || !said(errs, "orders.ranges", "changed") {
+			t.Errorf("edited: status %d\n%s", code, errs)
+		}
+	})
+	for _, file := range []string{"export.jsonl", "plan.json", "kafka.csv"} {
+		if code, out, errs := w.run(b, "migrate", "import", file, "--group", "app", "--strategy", "same"); code == 0 && errs == "" {
+			t.Errorf("import of %s: status %d\n%s%s", file, code, out, errs)
+		}
+	}
+
+	// The topic is made anew, with more records: every number is a valid one, of another record.
+	kafkatest.DeleteTopic(t, acl, "orders")
+	kafkatest.CreateTopic(t, acl, "orders", 1)
+	kafkatest.Produce(t, acl, kafkatest.Records("orders", 0, 40, 1_710_072_000_000, 1000)...)
+	kafkatest.Commit(t, acl, "app", kafkatest.At("orders", 0, 3))
+	for _, s := range originSources() {
+		t.Run(s.name+"/made anew", func(t *testing.T) {
+			if s.untold {
+				each(t, a, s, untold)
+				return
+			}
+			each(t, a, s, refused("orders (id ", "deleted and created again"))
+		})
+	}
+	t.Run("range file/made anew", func(t *testing.T) {
+		code, _, errs := w.run(a, ranges...)
+		refused("orders (id ", "deleted and created again")(t, code, "", errs)
+	})
+}
+
+// A commit of an open transaction is not final: another reader does not get it, unless that is asked for.
+func TestOriginProvisional(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	brokers, cl := originCluster(t, "cluster-A", 20)
+	kafkatest.Commit(t, cl, "other", kafkatest.At("orders", 0, 6))
+	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 3))
+	settle := kafkatest.PendingCommit(t, cl, "txn", "other", kafkatest.At("orders", 0, 9))
+	for _, line := range []string{"reset app --to group:other --topic orders", "resolve orders --to group:other", "split orders --from group:other --parts 2",
+		"consume orders --from group:other --until latest --dry-run"} {
+		args := strings.Fields(line)
+		if code, out, errs := w.run(brokers, args...); code != 3 || !strings.Contains(errs, "orders:0") || !strings.Contains(errs, "open transaction") {
+			t.Errorf("%s: status %d\n%s%s", line, code, out, errs)
+		}
+		if code, out, errs := w.run(brokers, append(args, "--allow-origin", "provisional")...); code != 0 || !strings.Contains(errs, "open transaction") {
+			t.Errorf("%s, allowed: status %d\n%s%s", line, code, out, errs)
+		}
+	}
+	if code, _, _ := w.run(brokers, "migrate", "export", "other", "--out", "pending.jsonl"); code != 4 {
+		t.Errorf("an export of a group with an open transaction has status %d", code)
+	}
+	if code, out, errs := w.run(brokers, "resolve", "orders", "--to", "file:pending.jsonl"); code != 3 || !strings.Contains(errs, "open transaction") {
+		t.Errorf("from the export: status %d\n%s%s", code, out, errs)
+	}
+	settle(true)
+}
