@@ -137,6 +137,10 @@ func (r *reader) envLayer(env map[string]string, ignore []string) (*layer, error
 		if !ok {
 			now, renamed := old[name]
 			if !renamed {
+				if meant := r.schema.meantGuard(strings.TrimPrefix(name, "KOFFSET_")); meant != "" {
+					return nil, &ConfigError{Where: where, Text: fmt.Sprintf("koffset knows no such variable; it looks like the guard rail %s and would not hold", meant),
+						Hint: "did you mean " + envName(meant) + "?"}
+				}
 				all := []string{envConfig, envProfile}
 				for n := range names {
 					all = append(all, n)

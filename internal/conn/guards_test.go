@@ -1,8 +1,10 @@
 package conn
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -112,6 +114,54 @@ func TestProtectedPatterns(t *testing.T) {
 			if _, ok := s.Guards("").Protects("orders-prod"); !ok {
 				t.Error("*-prod protects nothing")
 			}
+		}
+	}
+}
+
+// A guard rail under a name that is not read would protect nothing, and nobody would notice until it was needed.
+func TestGuardRailsUnderOtherNamesAreErrors(t *testing.T) {
+	for _, c := range []struct{ yaml, want string }{
+		{"profiles:\n  p:\n    brokers: a:1\n    protcted_groups: [billing]\n", "protected_groups"},
+		{"profiles:\n  p:\n    brokers: a:1\n    protected: [billing]\n", "protected_groups"},
+		{"profiles:\n  p:\n    brokers: a:1\n    maxSkip: 10\n", "max_skip"},
+		{"profiles:\n  p:\n    brokers: a:1\n    max-rewind: 10\n", "max_rewind"},
+		{"profiles:\n  p:\n    brokers: a:1\n    max_rewinds: 10\n", "max_rewind"},
+		{"profiles:\n  p:\n    brokers: a:1\n    confrim: cluster-id\n", "confirm"},
+		{"profiles:\n  p:\n    brokers: a:1\n    confirm_cluster_id: true\n", "confirm"},
+		{"profiles:\n  p:\n    brokers: a:1\n    read-only: true\n", "read_only"},
+		{"profiles:\n  p:\n    brokers: a:1\n    raed_only: true\n", "read_only"},
+		{"profiles:\n  p:\n    brokers: a:1\n    audit_lgo: x\n", "audit_log"},
+		{"profiles:\n  p:\n    brokers: a:1\n    audit: x\n", "audit_log"},
+		{"profiles:\n  p:\n    brokers: a:1\n    tls:\n      read_only: true\n", "read_only"},
+		{"profiles:\n  p:\n    brokers: a:1\n    guards:\n      max_skip: 3\n", "max_skip"},
+		{"default:\n  read_only: true\n", "read_only"},
+		{"read_only: true\n", "read_only"},
+		// A profile that is not in use may turn out to be this cluster's.
+		{"current_profile: p\nprofiles:\n  p:\n    brokers: a:1\n  q:\n    brokers: b:1\n    readonyl: true\n", "read_only"},
+	} {
+		_, config := workspace(t, c.yaml)
+		_, err := Load(Inputs{Config: config, ConfigSet: true})
+		var e *ConfigError
+		if !errors.As(err, &e) || !strings.Contains(e.Text+e.Hint, c.want) || !strings.Contains(e.Text, "would not hold") {
+			t.Errorf("%q: %v, want an error that names %s", c.yaml, err, c.want)
+		}
+	}
+	_, config := workspace(t, "profiles:\n  p:\n    brokers: a:1\n")
+	for name, want := range map[string]string{"KOFFSET_MAX_SKP": "KOFFSET_MAX_SKIP", "KOFFSET_PROTECTEDGROUPS": "KOFFSET_PROTECTED_GROUPS"} {
+		_, err := Load(Inputs{Config: config, ConfigSet: true, Environ: []string{name + "=5"}})
+		var e *ConfigError
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: %v, want an error that names %s", name, err, want)
+		}
+	}
+}
+
+func TestOtherUnknownKeysStayWarnings(t *testing.T) {
+	for _, line := range []string{"config: x", "borkers: a:1", "max_lag: 5", "max_retries: 3", "retention: 5", "comment: hello", "client: x", "mechanism: PLAIN", "owner: {team: x}"} {
+		_, config := workspace(t, "profiles:\n  p:\n    brokers: a:1\n    "+line+"\n")
+		s, err := Load(Inputs{Config: config, ConfigSet: true})
+		if err != nil || len(s.Warnings) == 0 {
+			t.Errorf("%s: %v with warnings %v, want a warning", line, err, s)
 		}
 	}
 }

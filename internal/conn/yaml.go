@@ -86,6 +86,9 @@ func (r *reader) parseConfig(f *configFile, data []byte) error {
 			// Another package's; it reads the node with its line numbers.
 			f.consume = resolve(p.value)
 		default:
+			if err := r.unknownGuard(f, p.name, p.key, p.value); err != nil {
+				return err
+			}
 			known := []string{"current_profile", "defaults", "profiles", "consume"}
 			hint := hintNear(p.name, known)
 			if k, _, ok := r.schema.lookup(p.name); ok || r.schema.section(p.name) {
@@ -157,6 +160,9 @@ func (r *reader) section(f *configFile, l *layer, kind SourceKind, n *yaml.Node,
 			}
 		}
 		if !known {
+			if err := r.unknownGuard(f, name, p.key, p.value); err != nil {
+				return err
+			}
 			r.warn(where, fmt.Sprintf("unknown key %q", name), r.unknownHint(name))
 			continue
 		}
