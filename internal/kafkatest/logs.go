@@ -94,6 +94,10 @@ func ServeLogs(t testing.TB, topic string, logs []Log, f Fickle, seed uint64, op
 		c.KeepControl()
 		return s.list(req.(*kmsg.ListOffsetsRequest)), nil, true
 	})
+	c.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		return s.epochs(req.(*kmsg.OffsetForLeaderEpochRequest)), nil, true
+	})
 	return c
 }
 
@@ -246,6 +250,22 @@ func (s *logServer) list(req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse
 			case rp.Timestamp == -4:
 				ap.Offset = max(log.Start, log.LocalStart)
 			}
+			at.Partitions = append(at.Partitions, ap)
+		}
+		resp.Topics = append(resp.Topics, at)
+	}
+	return resp
+}
+
+// epochs says that the one leader epoch there is goes to the end of each log.
+func (s *logServer) epochs(req *kmsg.OffsetForLeaderEpochRequest) *kmsg.OffsetForLeaderEpochResponse {
+	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+	for _, rt := range req.Topics {
+		at := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		at.Topic = rt.Topic
+		for _, rp := range rt.Partitions {
+			ap := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			ap.Partition, ap.LeaderEpoch, ap.EndOffset = rp.Partition, 0, s.logs[rp.Partition].HighEnd
 			at.Partitions = append(at.Partitions, ap)
 		}
 		resp.Topics = append(resp.Topics, at)
