@@ -56,7 +56,7 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 				a.Streams.ErrorsAsJSON(f.Value.String() == "json" || f.Value.String() == "jsonl")
 			}
 			a.Started = true
-			return nil
+			return cli.RefuseEmpty(cmd)
 		},
 	}
 	root.SetOut(a.Streams.Out)

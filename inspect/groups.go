@@ -23,6 +23,11 @@ const (
 // GroupTypes are the types that --type takes.
 func GroupTypes() []GroupType { return []GroupType{TypeClassic, TypeConsumer, TypeShare, TypeStreams} }
 
+// GroupStates are the states that --state takes, in Kafka's words: those of all types of groups.
+func GroupStates() []string {
+	return []string{"Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead"}
+}
+
 // Group is a group as the list of groups has it.
 type Group struct {
 	Name         string

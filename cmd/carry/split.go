@@ -314,7 +314,10 @@ func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[stri
 		t := topics[spec.Topic]
 		if t.Err != nil {
 			hint := cli.RightsHint(t.Err)
-			if all, err := inspect.ReadTopics(ctx, s.Client, nil); err == nil && hint == "" {
+			if hint != "" {
+				return nil, nil, cli.Faultf(offset.KindDenied, hint, "topic %q: %w", spec.Topic, t.Err)
+			}
+			if all, err := inspect.ReadTopics(ctx, s.Client, nil); err == nil {
 				if near := text.Near(spec.Topic, inspect.VisibleNames(all)); len(near) > 0 {
 					hint = "did you mean " + strings.Join(near, ", ") + "?"
 				}

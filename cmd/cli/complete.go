@@ -134,7 +134,7 @@ func (a *App) flagWords() map[string]completions.Func {
 		"isolation":    completions.Words("read_uncommitted", "read_committed"),
 		"fail-on":      completions.Words("unhealthy"),
 		"type":         completions.List(typeWords()...),
-		"state":        completions.List("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead"),
+		"state":        completions.List(inspect.GroupStates()...),
 		"strategy":     completions.List("same", "record", "mm2", "table", "timestamp", "end-distance"),
 		"out-of-range": completions.Words("fail", "clamp", "skip"),
 		"if-none":      completions.Words("latest", "earliest", "skip", "fail"),

@@ -15,6 +15,7 @@ import (
 	"github.com/koffset/koffset/completions"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -130,6 +131,11 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 			return cli.Usagef("use classic, consumer, share or streams", "--type %q is not a kind of group", t)
 		}
 	}
+	for _, state := range o.states {
+		if err := checkState(state); err != nil {
+			return err
+		}
+	}
 	switch o.by {
 	case "":
 		o.by = byGroup
@@ -153,6 +159,20 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return o.checkPosition()
+}
+
+// checkState refuses a state that no group can be in: an empty table would read like good news. Letter case does not count, as
+// with Kafka's own tool.
+func checkState(state string) error {
+	states := inspect.GroupStates()
+	if slices.ContainsFunc(states, func(s string) bool { return strings.EqualFold(s, state) }) {
+		return nil
+	}
+	hint := "use " + strings.Join(states, ", ")
+	if near := text.Near(state, states); len(near) > 0 {
+		hint = "did you mean " + near[0] + "? The states are " + strings.Join(states, ", ")
+	}
+	return cli.Usagef(hint, "--state %q is not a state of a group", state)
 }
 
 func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {

@@ -163,7 +163,7 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 		}
 	}
 	if bad > 0 && len(rows) == 0 && !o.format.IsJSON() {
-		return cli.Quietly(offset.KindNotFound)
+		return cli.Quietly(o.nothing())
 	}
 	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
 		return err
