@@ -31,7 +31,7 @@ func (w window) count(records []*kgo.Record, s *stats) {
 	}
 	n := int64(0)
 	for _, r := range records {
-		if r.Timestamp.Before(w.from) || !r.Timestamp.Before(w.to) {
+		if t := offset.TimeOf(r.Timestamp); t.Before(w.from) || !t.Before(w.to) { // a record without a time is in no window
 			n++
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Encoder appends one record to dst.
@@ -64,7 +66,7 @@ func Values(dst []byte, r *kgo.Record) []byte {
 // Raw writes the values and nothing else.
 func Raw(dst []byte, r *kgo.Record) []byte { return append(dst, r.Value...) }
 
-const verbs = `%v (or %s) value, %k key, %t topic, %p partition, %o offset, %T time in milliseconds, %d time, %e leader epoch, %h headers, %V (or %S) and %K lengths, %H how many headers, %R value length as 4 bytes, %% a percent sign; {hex} or {base64} after %v and %k; \n \t \r \0 \\ \xFF`
+const verbs = `%v (or %s) value, %k key, %t topic, %p partition, %o offset, %T time in milliseconds (-1 for none), %d time (- for none), %e leader epoch, %h headers, %V (or %S) and %K lengths, %H how many headers, %R value length as 4 bytes, %% a percent sign; {hex} or {base64} after %v and %k; \n \t \r \0 \\ \xFF`
 
 // FormatVerbs is the help text of format strings.
 func FormatVerbs() string { return verbs }
@@ -77,7 +79,8 @@ func FormatVerbs() string { return verbs }
 //	%V or %S  value length   %K  key length   %R  value length as 4 bytes, big endian
 //	%%        a percent sign
 //
-// {hex} and {base64} may follow %v, %s and %k. A missing key or value is empty, with length -1. Backslash escapes are \n,
+// {hex} and {base64} may follow %v, %s and %k. A missing key or value is empty, with length -1. A record
+// without a time has -1 for %T, as Kafka stores it, and - for %d. Backslash escapes are \n,
 // \t, \r, \0, \\ and \xFF.
 func ParseFormat(format string, forms Forms) (Encoder, error) {
 	if format == "%v\n" || format == `%v\n` || format == "%s\n" || format == `%s\n` {
@@ -188,7 +191,7 @@ func verb(v byte, as string, forms Forms) (Encoder, error) {
 	case 'o':
 		return number(func(r *kgo.Record) int64 { return r.Offset }), nil
 	case 'T':
-		return number(func(r *kgo.Record) int64 { return r.Timestamp.UnixMilli() }), nil
+		return number(func(r *kgo.Record) int64 { return millis(offset.TimeOf(r.Timestamp)) }), nil
 	case 'e':
 		return number(func(r *kgo.Record) int64 { return int64(r.LeaderEpoch) }), nil
 	case 'V', 'S':
@@ -202,7 +205,12 @@ func verb(v byte, as string, forms Forms) (Encoder, error) {
 			return binary.BigEndian.AppendUint32(dst, uint32(int32(length(r.Value))))
 		}, nil
 	case 'd':
-		return func(dst []byte, r *kgo.Record) []byte { return appendTime(dst, r.Timestamp) }, nil
+		return func(dst []byte, r *kgo.Record) []byte {
+			if t := offset.TimeOf(r.Timestamp); !t.IsZero() {
+				return appendTime(dst, t)
+			}
+			return append(dst, '-')
+		}, nil
 	case 'h':
 		return func(dst []byte, r *kgo.Record) []byte {
 			for i, h := range r.Headers {
@@ -237,8 +245,24 @@ func bytesVerb(as string, form Form, of func(*kgo.Record) []byte) (Encoder, erro
 	return nil, fmt.Errorf("the format has {%s}: use {hex} or {base64}", as)
 }
 
+// millis is -1 for a record without a time, as Kafka stores it and kcat prints it.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return -1
+	}
+	return t.UnixMilli()
+}
+
 func appendTime(dst []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+}
+
+func appendTimes(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(dst, `,"timestamp":null,"timestamp_ms":null`...)
+	}
+	dst = appendTime(append(dst, `,"timestamp":"`...), t)
+	return strconv.AppendInt(append(dst, `","timestamp_ms":`...), t.UnixMilli(), 10)
 }
 
 // JSONLines writes a JSON object a line: topic, partition, offset, timestamp and timestamp_ms, leader_epoch, key, value,
@@ -251,10 +275,7 @@ func JSONLines(forms Forms) Encoder {
 		dst = strconv.AppendInt(dst, int64(r.Partition), 10)
 		dst = append(dst, `,"offset":`...)
 		dst = strconv.AppendInt(dst, r.Offset, 10)
-		dst = append(dst, `,"timestamp":"`...)
-		dst = appendTime(dst, r.Timestamp)
-		dst = append(dst, `","timestamp_ms":`...)
-		dst = strconv.AppendInt(dst, r.Timestamp.UnixMilli(), 10)
+		dst = appendTimes(dst, offset.TimeOf(r.Timestamp))
 		dst = append(dst, `,"leader_epoch":`...)
 		if r.LeaderEpoch < 0 {
 			dst = append(dst, "null"...)

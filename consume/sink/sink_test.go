@@ -77,6 +77,31 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
+// Kafka stores -1 for a record without a time; franz-go makes of that the last millisecond of 1969.
+func TestRecordWithoutTime(t *testing.T) {
+	none := &kgo.Record{Topic: "t", Timestamp: time.UnixMilli(-1)}
+	enc, err := sink.ParseFormat(`%T|%d`, sink.Forms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(enc(nil, none)); got != "-1|-" {
+		t.Errorf("format: %q", got)
+	}
+	if line := string(sink.JSONLines(sink.Forms{})(nil, none)); !strings.Contains(line, `"timestamp":null,"timestamp_ms":null,`) || !json.Valid([]byte(line)) {
+		t.Errorf("jsonl: %s", line)
+	}
+	first := &kgo.Record{Topic: "t", Timestamp: time.UnixMilli(0)}
+	if got := string(enc(nil, first)); got != "0|1970-01-01T00:00:00.000Z" {
+		t.Errorf("the first millisecond is a time: %q", got)
+	}
+	// 2500-01-01 in milliseconds, as franz-go gives it: nanoseconds that wrapped.
+	nanos := uint64(16725225600000) * uint64(time.Millisecond)
+	late := &kgo.Record{Topic: "t", Timestamp: time.Unix(0, int64(nanos))}
+	if got := string(enc(nil, late)); got != "16725225600000|2500-01-01T00:00:00.000Z" {
+		t.Errorf("a time past 2262: %q", got)
+	}
+}
+
 // Nothing is allocated for a record.
 func TestNoAllocations(t *testing.T) {
 	r := record()
