@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/pgzip"
 )
 
 // page is what a refresh rendered, compressed once: a scrape copies it. What is about the cluster comes first, and what is
@@ -17,13 +18,15 @@ type page struct {
 	at   time.Time
 }
 
-// compress renders a page of two parts.
+// compress renders a page of two parts. Blocks of it are compressed while the next ones are rendered, on every core, into one
+// gzip member: curl reads the first of several, and says nothing about the rest.
 func compress(body, own func(io.Writer) error, at time.Time) (*page, error) {
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	z, err := pgzip.NewWriterLevel(&out, pgzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
+	defer z.Close() // where rendering fails; closing twice is harmless
 	c := &counting{w: z}
 	if err := body(c); err != nil {
 		return nil, err
