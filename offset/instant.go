@@ -40,11 +40,17 @@ func FormatTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	t = t.UTC()
+	return FormatTimeIn(t, time.UTC)
+}
+
+// FormatTimeIn is FormatTime in another zone, with its distance from UTC at the end: what it prints, ParseTime reads as the
+// same instant.
+func FormatTimeIn(t time.Time, zone *time.Location) string {
+	t = t.In(zone)
 	if t.Nanosecond()/1e6 == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
+		return t.Format("2006-01-02T15:04:05Z07:00")
 	}
-	return t.Format("2006-01-02T15:04:05.000Z")
+	return t.Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 var (

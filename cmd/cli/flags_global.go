@@ -27,7 +27,7 @@ func (a *App) AddGlobalFlags(f *pflag.FlagSet) {
 	f.StringVar(&g.commandConfig, "command-config", "", "an ordinary Java client .properties `FILE`")
 	f.StringArrayVarP(&g.x, "set", "X", nil, "one setting, `KEY=VALUE`; repeatable")
 	f.StringVar(&g.timeout, "timeout", "30s", "bound of each phase that talks to Kafka, a `DURATION` such as 30s")
-	f.StringVar(&g.tz, "tz", "UTC", "time `ZONE` of times that name none, such as Europe/Berlin")
+	f.StringVar(&g.tz, "tz", "UTC", "time `ZONE` of times that name none and of tables, such as Europe/Berlin; JSON and CSV are UTC")
 	f.StringVar(&g.stateDir, "state-dir", "", "`DIR` of the undo journal and the audit log (default: $XDG_STATE_HOME/koffset)")
 	f.StringVar(&g.Color, "color", "auto", "auto, always or never")
 	f.BoolVarP(&g.Verbose, "verbose", "v", false, "log brokers, retries and requests to stderr")

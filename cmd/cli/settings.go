@@ -18,6 +18,7 @@ func (a *App) Settings(cmd *cobra.Command) (*conn.Settings, error) {
 	for _, w := range s.Warnings {
 		a.Streams.Warn("%s", w)
 	}
+	a.Streams.SetZone(s.Location)
 	return s, nil
 }
 
@@ -33,6 +34,7 @@ func (a *App) SettingsOwning(cmd *cobra.Command, owns func(name string) bool) (*
 	for _, w := range s.Warnings {
 		a.Streams.Warn("%s", w)
 	}
+	a.Streams.SetZone(s.Location)
 	return s, nil
 }
 

@@ -99,6 +99,7 @@ func (o *watchOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		defer cancel()
 		f := c.Look(ctx)
 		f.Err = cli.Cause(ctx, f.Err)
+		f.At = f.At.In(o.app.Streams.Zone())
 		return f
 	}
 	// The first look comes before the screen: what is wrong with it is an error with its own exit status.

@@ -5,6 +5,7 @@ package render
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // header writes the keys, for csv and tsv.
@@ -34,7 +35,7 @@ func (w *Writer) rowTSV(cells []Cell) {
 		if i > 0 {
 			b = append(b, '\t')
 		}
-		b = cells[w.columns[i].cell].appendText(b)
+		b = cells[w.columns[i].cell].appendText(b, time.UTC)
 	}
 	w.buf = append(b, '\n')
 }

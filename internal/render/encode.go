@@ -93,10 +93,17 @@ func (c *Cell) appendRaw(dst []byte) []byte {
 
 // appendText appends the cell as it is shown in tables and tsv: escaped, and "-"
 // for what is absent or empty, so that a row always has the same number of
-// blank-separated words for awk and of fields for read.
-func (c *Cell) appendText(dst []byte) []byte {
+// blank-separated words for awk and of fields for read. An instant is shown in
+// the zone, with its distance from UTC: what is copied from a table means the
+// same wherever it is pasted.
+func (c *Cell) appendText(dst []byte, zone *time.Location) []byte {
 	start := len(dst)
 	switch c.kind {
+	case kindTime:
+		if zone == time.UTC {
+			return appendTime(dst, c.num)
+		}
+		return time.UnixMilli(c.num).In(zone).AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
 	case kindString:
 		dst = appendEscaped(dst, c.str)
 	case kindStrings:

@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -44,6 +45,7 @@ type Streams struct {
 
 	mu       sync.Mutex // guards writes to Out and Err and all below
 	colour   ColourMode
+	zone     *time.Location
 	jsonErrs bool
 	progress bool // a progress line stands on the terminal
 	outErr   error
@@ -213,6 +215,23 @@ func (s *Streams) SetColour(m ColourMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.colour = m
+}
+
+// SetZone chooses the time zone of what people read: tables and lines. JSON, csv and tsv stay in UTC.
+func (s *Streams) SetZone(zone *time.Location) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.zone = zone
+}
+
+// Zone is the time zone of tables, UTC unless another was chosen.
+func (s *Streams) Zone() *time.Location {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.zone == nil {
+		return time.UTC
+	}
+	return s.zone
 }
 
 // Colour reports whether Out gets colours.

@@ -7,6 +7,7 @@ package render
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
@@ -35,6 +36,7 @@ type table struct {
 
 	streaming bool
 	colour    bool
+	zone      *time.Location
 }
 
 type tableColumn struct {
@@ -46,7 +48,7 @@ type tableColumn struct {
 }
 
 func newTable(w *Writer) *table {
-	t := &table{w: w, colour: w.s.Colour()}
+	t := &table{w: w, colour: w.s.Colour(), zone: w.s.Zone()}
 	for _, c := range w.columns {
 		col := tableColumn{Column: w.sheet.Columns[c.cell], cell: c.cell}
 		col.Header = Escape(col.Header)
@@ -65,7 +67,7 @@ func (t *table) row(cells []Cell) {
 		col := &t.columns[i]
 		c := &cells[col.cell]
 		start := len(t.text)
-		t.text = c.appendText(t.text)
+		t.text = c.appendText(t.text, t.zone)
 		width := displayWidth(t.text[start:])
 		t.ends = append(t.ends, len(t.text))
 		t.widths = append(t.widths, width)
@@ -177,7 +179,7 @@ func (t *table) stream(cells []Cell) {
 	if shown { // a value must never be dropped because its column began empty
 		for i := range t.columns {
 			col := &t.columns[i]
-			t.text = cells[col.cell].appendText(t.text[:0])
+			t.text = cells[col.cell].appendText(t.text[:0], t.zone)
 			col.width = max(col.width, displayWidth(t.text))
 		}
 		t.w.buf = append(t.w.buf, '\n')
@@ -191,7 +193,7 @@ func (t *table) stream(cells []Cell) {
 			continue
 		}
 		c := &cells[col.cell]
-		t.text = c.appendText(t.text[:0])
+		t.text = c.appendText(t.text[:0], t.zone)
 		width := displayWidth(t.text)
 		col.width = max(col.width, width)
 		t.pad(i, first, t.text, width, c.style)

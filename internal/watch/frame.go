@@ -11,7 +11,7 @@ import (
 
 // Frame is what one look saw.
 type Frame struct {
-	At     time.Time
+	At     time.Time // shown in the zone that it has
 	Took   time.Duration
 	Groups []Group // sorted by name
 	// Missing is how many brokers did not list their groups. Err is why the look failed; Groups is then of the last one

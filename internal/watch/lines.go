@@ -14,7 +14,7 @@ import (
 // Line is a frame in one line, for a log or a pipe: what is wrong first, then the numbers.
 func Line(f *Frame) string {
 	var b strings.Builder
-	b.WriteString(offset.FormatTime(f.At.Truncate(time.Second)))
+	b.WriteString(offset.FormatTimeIn(f.At.Truncate(time.Second), f.At.Location()))
 	if f.Err != nil {
 		fmt.Fprintf(&b, "  the look failed: %s", render.Clean(f.Err.Error()))
 		return b.String()

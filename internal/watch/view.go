@@ -148,7 +148,7 @@ func (m Model) headLine() string {
 	case m.Paused:
 		state = "  PAUSED"
 	}
-	return fmt.Sprintf("%s  %s  took %s%s", m.Head, offset.FormatTime(f.At.Truncate(time.Second)), offset.FormatDuration(f.Took), state)
+	return fmt.Sprintf("%s  %s  took %s%s", m.Head, offset.FormatTimeIn(f.At.Truncate(time.Second), f.At.Location()), offset.FormatDuration(f.Took), state)
 }
 
 // countLine says how many partitions have which verdict, or that the last look failed.
