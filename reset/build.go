@@ -40,6 +40,7 @@ const (
 	NotePastStable  NoteKind = "past-stable"  // records of an open transaction would be skipped
 	NoteGone        NoteKind = "gone"         // commits on topics or partitions that do not exist any more
 	NoteHidden      NoteKind = "hidden"       // commits that this user may not see
+	NoteNothing     NoteKind = "nothing"      // an undo has nothing to put back
 	NoteWithout     NoteKind = "without"      // groups that a pattern chose and that store nothing in scope
 )
 

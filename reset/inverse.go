@@ -48,6 +48,7 @@ func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
 			}
 		}
 		if len(rows) == 0 {
+			b.Notes = append(b.Notes, Note{Group: og.Name, Kind: NoteNothing, Text: nothingToUndo(e, og, len(byGroup[og.Name]))})
 			continue
 		}
 		b.Plan.Changes = append(b.Plan.Changes, rows...)
@@ -56,6 +57,17 @@ func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
 	}
 	b.finish()
 	return b, b.Plan.Seal()
+}
+
+// nothingToUndo says why an operation on a group has no row to put back.
+func nothingToUndo(e *checkpointfile.Entry, og PlanGroup, rows int) string {
+	switch {
+	case rows > 0:
+		return fmt.Sprintf("%s changed none of its offsets, so there is nothing to put back", e.ID)
+	case !og.Delete || e.GroupStates[og.Name] == checkpointfile.StateFailed:
+		return fmt.Sprintf("%s did not change it, so there is nothing to put back", e.ID)
+	}
+	return "it stored no offsets when it was deleted, so there is nothing to put back: a group without offsets exists again as soon as a consumer joins it"
 }
 
 func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) Change {

@@ -193,6 +193,7 @@ func (w *Run) do(ctx context.Context) error {
 
 // nothing is a plan without groups that failed nowhere: repair found nothing sick.
 func (w *Run) nothing() error {
+	w.notes()
 	if err := w.print(nil, false); err != nil {
 		return err
 	}
