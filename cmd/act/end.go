@@ -83,6 +83,21 @@ func (w *Run) auditReady() error {
 	return nil
 }
 
+// NotPlanned writes down that a command that was to be executed came to no plan, and returns err. groups are those that it
+// was asked for, as far as it names them.
+func (w *Flags) NotPlanned(a *cli.App, s *cli.Session, verb string, groups []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := &reset.Plan{Verb: verb}
+	for _, g := range groups {
+		p.Groups = append(p.Groups, checkpointfile.PlanGroup{Name: g})
+	}
+	r := &Run{App: a, S: s, Flags: w, Built: &reset.Built{Plan: p}}
+	r.Refused(err)
+	return err
+}
+
 // audit appends a line to the audit logs. Failing to do so after the fact is said, and changes nothing about what was done.
 func (w *Run) audit(res *reset.Result, outcome string, err error) {
 	w.audited = true

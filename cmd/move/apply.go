@@ -90,7 +90,7 @@ func (o *applyOptions) run(ctx context.Context, s *cli.Session, p *reset.Plan) e
 		names = append(names, g.Name)
 	}
 	if err := o.write.Ready(ctx, s, names); err != nil {
-		return err
+		return o.write.NotPlanned(o.app, s, p.Verb, names, err)
 	}
 	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: &reset.Built{Plan: p}, Whole: true,
 		Allowed: reset.Allowed{Commits: o.write.AllowDrift, OutOfRange: o.rule}}
@@ -99,7 +99,7 @@ func (o *applyOptions) run(ctx context.Context, s *cli.Session, p *reset.Plan) e
 	defer cancel()
 	checked, err := reset.Recheck(ctx2, s.Client, p, w.Allowed)
 	if err != nil {
-		return cli.Cause(ctx2, err)
+		return o.write.NotPlanned(o.app, s, p.Verb, names, cli.Cause(ctx2, err))
 	}
 	var hard []reset.Drift
 	for _, d := range checked.Drifts {

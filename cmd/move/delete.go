@@ -94,23 +94,31 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 }
 
 func (o *deleteOptions) run(ctx context.Context, s *cli.Session) error {
+	w, err := o.prepare(ctx, s)
+	if err != nil {
+		return o.write.NotPlanned(o.app, s, "delete", o.scope.names, err)
+	}
+	return w.Do(ctx)
+}
+
+// prepare chooses the groups, waits for them, and makes the plan.
+func (o *deleteOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, error) {
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	in, err := o.scope.choose(pctx, s)
 	if err != nil {
-		return cli.Cause(pctx, err)
+		return nil, cli.Cause(pctx, err)
 	}
 	cancel()
 	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
 	if err := o.write.Ready(ctx, s, groupsOf(in.chosen)); err != nil {
-		return err
+		return nil, err
 	}
 	pctx, cancel = s.Phase(ctx, "make the plan")
 	defer cancel()
 	built, err := reset.Prepare(pctx, s.Client, &o.req)
 	if err != nil {
-		return cli.Cause(pctx, err)
+		return nil, cli.Cause(pctx, err)
 	}
-	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}
-	return w.Do(ctx)
+	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}, nil
 }

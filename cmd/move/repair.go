@@ -129,29 +129,37 @@ func (o *repairOptions) parse(c *cobra.Command, args []string) error {
 }
 
 func (o *repairOptions) run(ctx context.Context, s *cli.Session) error {
+	w, err := o.prepare(ctx, s)
+	if err != nil {
+		return o.write.NotPlanned(o.app, s, "repair", o.scope.names, err)
+	}
+	return w.Do(ctx)
+}
+
+// prepare chooses the groups, waits for them, and makes the plan.
+func (o *repairOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, error) {
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	in, err := o.scope.choose(pctx, s)
 	if err != nil {
-		return cli.Cause(pctx, err)
+		return nil, cli.Cause(pctx, err)
 	}
 	cancel()
 	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
 	built, err := o.plan(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Only groups with something to repair are waited for; what they commit until then makes another plan.
 	if names := planned(built); len(names) > 0 && o.write.Waits() {
 		if err := o.write.Ready(ctx, s, names); err != nil {
-			return err
+			return nil, err
 		}
 		if built, err = o.plan(ctx, s); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}
-	return w.Do(ctx)
+	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}, nil
 }
 
 func (o *repairOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, error) {

@@ -177,7 +177,7 @@ func (o *resetOptions) run(ctx context.Context, s *cli.Session) error {
 	o.app.EchoInstants(o.position)
 	built, known, err := o.plan(ctx, s)
 	if err != nil {
-		return err
+		return o.write.NotPlanned(o.app, s, "reset", o.scope.names, err)
 	}
 	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several() || len(o.req.Groups) > 1,
 		Allowed: reset.Allowed{OutOfRange: o.rules.OutOfRange}}
