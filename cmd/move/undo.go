@@ -26,6 +26,7 @@ type undoOptions struct {
 	write act.Flags
 	exact bool
 	group []string // --group: operations, and rows, of these groups alone
+	prune pruneFlags
 }
 
 // NewUndo is the command undo.
@@ -40,7 +41,10 @@ With an id, a beginning of one, a journal file, or "last" (the newest operation 
 was not undone): the inverse of that operation. With --group only what it did to that group. Offsets, leader epochs and metadata go
 back to what they were, and commits that did not exist are deleted again. A row whose group moved since is refused, and so
 is a value that lies outside the log by now (--exact puts it back all the same). What the operation never changed is left
-as it is. Undoing an undo brings the first operation back. Nothing is changed without --execute.` + cli.ExitStatus(
+as it is. Undoing an undo brings the first operation back. Nothing is changed without --execute.
+
+The journal grows by a file an operation and is never pruned by itself. --prune removes those older than --keep, a year where
+nothing is said, but none that was cut off or of which some row's outcome is not known.` + cli.ExitStatus(
 			"  1  failed: the broker refused every row",
 			"  3  refused: the group moved since, another cluster, or declined; nothing was changed",
 			"  4  partly done or partly known; the rows say which",
@@ -48,16 +52,23 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
 		Example: `  koffset undo
   koffset undo 20261129-1000
   koffset undo last --group billing --execute
-  koffset undo 20261129-100000123-3f9a --execute`,
+  koffset undo 20261129-100000123-3f9a --execute
+  koffset undo --prune --keep 90d --execute`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.write.Parse(cmd); err != nil {
 				return err
 			}
+			if err := o.prune.parse(cmd, args, o.group); err != nil {
+				return err
+			}
 			s, err := a.Settings(cmd)
 			if err != nil {
 				return err
+			}
+			if o.prune.prune {
+				return o.pruneJournal(cmd.Context(), s.StateDir)
 			}
 			if len(args) == 0 {
 				return o.list(s.StateDir)
@@ -80,6 +91,7 @@ as it is. Undoing an undo brings the first operation back. Nothing is changed wi
 	o.write.AddAllowDrift(c, "also put back rows whose group moved since")
 	c.Flags().StringArrayVarP(&o.group, "group", "g", nil, "list operations on this `GROUP`, or undo its rows alone; repeatable")
 	c.Flags().BoolVar(&o.exact, "exact", false, "put back values that lie outside the log by now")
+	o.prune.add(c)
 	return c
 }
 
@@ -89,10 +101,24 @@ func (o *undoOptions) list(stateDir string) error {
 		return cli.Usagef("koffset undo lists their ids", "which operation? --execute needs an id")
 	}
 	all, bad := checkpointfile.ReadJournal(stateDir)
+	entries := slices.DeleteFunc(all, func(e *checkpointfile.Entry) bool { return !o.concerns(e) })
+	if err := o.table(entries, bad); err != nil {
+		return err
+	}
+	if len(entries) == 0 && len(bad) == 0 {
+		o.app.Streams.Note("the journal in %s is empty: nothing was changed with it yet", stateDir)
+	}
+	if len(bad) > 0 {
+		return cli.Quietly(offset.KindPartial)
+	}
+	return nil
+}
+
+// table prints operations, and warns of files that cannot be read.
+func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error {
 	for _, err := range bad {
 		o.app.Streams.Warn("%v", err)
 	}
-	entries := slices.DeleteFunc(all, func(e *checkpointfile.Entry) bool { return !o.concerns(e) })
 	doc := render.NewWriter(o.app.Streams, o.write.Format, render.Meta{Kind: "journal", GeneratedAt: o.app.Now()})
 	doc.Begin(render.Sheet{Name: "operations", Row: "operation", Columns: []render.Column{
 		{Header: "UNDO-ID", Key: "undo_id"},
@@ -127,16 +153,7 @@ func (o *undoOptions) list(stateDir string) error {
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
 	}
-	if err := doc.Close(render.End{Incomplete: len(bad) > 0}); err != nil {
-		return err
-	}
-	if len(entries) == 0 && len(bad) == 0 {
-		o.app.Streams.Note("the journal in %s is empty: nothing was changed with it yet", stateDir)
-	}
-	if len(bad) > 0 {
-		return cli.Quietly(offset.KindPartial)
-	}
-	return nil
+	return doc.Close(render.End{Incomplete: len(bad) > 0})
 }
 
 // find reads the operation that an id, a beginning of one, or a file names.
@@ -219,13 +236,13 @@ func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile
 		o.app.Streams.Warn("%s was undone by %s already", e.ID, e.UndoneBy)
 	}
 	if err := o.write.Ready(ctx, s, namesOf(e.Groups)); err != nil {
-		return err
+		return o.write.NotPlanned(o.app, s, "undo", namesOf(e.Groups), err)
 	}
 	pctx, cancel := s.Phase(ctx, "make the plan")
 	defer cancel()
 	facts, err := reset.Refresh(pctx, s.Client, reset.UndoFacts(e))
 	if err != nil {
-		return cli.Cause(pctx, err)
+		return o.write.NotPlanned(o.app, s, "undo", namesOf(e.Groups), cli.Cause(pctx, err))
 	}
 	built, err := reset.Inverse(e, facts, reset.Undo{Exact: o.exact, Moved: o.write.AllowDrift})
 	w := &act.Run{App: o.app, S: s, Flags: &o.write, Built: &reset.Built{Plan: &reset.Plan{Verb: "undo"}}, Whole: true}
