@@ -46,13 +46,13 @@ func (a *App) SayOrigin(said []offset.Finding) {
 
 // originHint is the next step after offsets were refused.
 func originHint(e *offset.OriginError) string {
-	switch f := e.Findings[0]; f.Mismatch {
-	case offset.OtherCluster:
-		return "koffset migrate export there and koffset migrate import here find the same records; --allow-origin " + string(f.Mismatch) + " takes the numbers as they are; nothing was changed"
-	case offset.OtherTopic:
-		return "choose a time or a word, such as @-2h or earliest; --allow-origin " + string(f.Mismatch) + " takes the numbers as they are; nothing was changed"
+	switch {
+	case e.Has(offset.OtherCluster):
+		return "koffset migrate export there and koffset migrate import here find the same records; --allow-origin other-cluster takes the numbers as they are; nothing was changed"
+	case e.Has(offset.OtherTopic):
+		return "choose a time or a word, such as @-2h or earliest; --allow-origin other-topic takes the numbers as they are; nothing was changed"
 	default:
-		return "wait until the transaction ends; --allow-origin " + string(f.Mismatch) + " takes what was committed before it; nothing was changed"
+		return "wait until the transaction ends; --allow-origin provisional takes what was committed before it; nothing was changed"
 	}
 }
 
