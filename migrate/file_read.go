@@ -96,7 +96,12 @@ func (r *exportReader) next(v any) error {
 // ReadExport reads an export. path is only named in errors, which are *checkpointfile.FileError: ErrForeign where the file
 // is something else, ErrNewer where its version is newer, ErrDamaged where it was cut off, was changed, or cannot be read.
 func ReadExport(path string, in io.Reader) (*Export, error) {
-	r := &exportReader{path: path, dec: json.NewDecoder(bufio.NewReaderSize(in, 1<<20)), sum: sha256.New()}
+	buffered := bufio.NewReaderSize(in, 1<<20)
+	// An editor on Windows puts a mark in front of a text, and \r before each \n, which is white space to JSON.
+	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		_, _ = buffered.Discard(3)
+	}
+	r := &exportReader{path: path, dec: json.NewDecoder(buffered), sum: sha256.New()}
 	if err := r.head(); err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func ReadExport(path string, in io.Reader) (*Export, error) {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, r.bad(checkpointfile.ErrDamaged, "export again: the last line of a whole file says how much is in it", "the file ends too early, after %d groups: it was cut off", len(r.x.Groups))
 		case err != nil:
-			return nil, r.bad(checkpointfile.ErrDamaged, "", "the line cannot be read: %v", err)
+			return nil, r.bad(checkpointfile.ErrDamaged, "", "the line cannot be read: %v", jsonWords(err))
 		case l.Kind == "end":
 			if err := r.end(l); err != nil {
 				return nil, err
@@ -185,10 +190,22 @@ func (r *exportReader) end(l anyLine) error {
 	return nil
 }
 
+// jsonWords says what is wrong with a value without the names of this program's types.
+func jsonWords(err error) error {
+	t, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	if t.Field == "" {
+		return fmt.Errorf("a %s stands where something else belongs", t.Value)
+	}
+	return fmt.Errorf("%s is a %s, and something else belongs there", t.Field, t.Value)
+}
+
 func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 	var list []rowJSON
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, err
+		return nil, jsonWords(err)
 	}
 	out := make([]Row, 0, len(list))
 	seen := make(map[offset.Partition]bool, len(list))

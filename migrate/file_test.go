@@ -117,6 +117,23 @@ func TestReadExportRefuses(t *testing.T) {
 	}
 }
 
+// An editor on Windows saves a mark in front and \r\n between the lines; the contents are the same. What is wrong in a file is
+// said in the file's words.
+func TestReadExportOfAnEditor(t *testing.T) {
+	good := string(write(t, sampleExport()))
+	edited, err := migrate.ReadExport("f", strings.NewReader("\xef\xbb\xbf"+strings.ReplaceAll(good, "\n", "\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := migrate.ReadExport("f", strings.NewReader(good)); !reflect.DeepEqual(edited, want) {
+		t.Errorf("%+v, want %+v", edited, want)
+	}
+	_, err = migrate.ReadExport("f", strings.NewReader(strings.Replace(good, `"offset":9007199254740993`, `"offset":"x"`, 1)))
+	if err == nil || !strings.Contains(err.Error(), "offset is a string") || strings.Contains(err.Error(), "rowJSON") || strings.Contains(err.Error(), "int64") {
+		t.Errorf("an offset that is a text: %v", err)
+	}
+}
+
 // unsealed is an export as an older koffset wrote it.
 func unsealed(export string) string {
 	return regexp.MustCompile(`,"digest":"[^"]*"`).ReplaceAllString(export, "")

@@ -378,7 +378,11 @@ func Activity(d inspect.Description) string {
 	if len(d.Members) == 1 {
 		noun = "member"
 	}
-	return fmt.Sprintf("the group is %s with %d %s (%s)", d.State, len(d.Members), noun, strings.Join(who, ", "))
+	stays := ""
+	if !slices.ContainsFunc(d.Members, func(m inspect.Member) bool { return m.InstanceID == "" }) {
+		stays = "; a static member that was stopped stays until its session times out"
+	}
+	return fmt.Sprintf("the group is %s with %d %s (%s)%s", d.State, len(d.Members), noun, strings.Join(who, ", "), stays)
 }
 
 func plural(n int, one, many string) string {

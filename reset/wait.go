@@ -25,23 +25,32 @@ const waitPoll = 500 * time.Millisecond
 func WaitEmpty(ctx context.Context, cl *kgo.Client, groups []string, seen func(still []string)) error {
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()
+	var last []string // who was there when it could be read
 	for {
 		still, err := busy(ctx, cl, groups)
-		if err == nil && len(still) == 0 {
+		switch {
+		case err == nil && len(still) == 0:
 			return nil
-		}
-		if ctx.Err() == nil {
-			if err != nil {
-				return err
+		case err == nil:
+			if last = still; ctx.Err() == nil {
+				seen(still)
 			}
-			seen(still)
+		case ctx.Err() == nil && !endsSoon(ctx):
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(append([]error{context.Cause(ctx)}, asErrors(still)...)...)
+			return errors.Join(append([]error{context.Cause(ctx)}, asErrors(last)...)...)
 		case <-tick.C:
 		}
 	}
+}
+
+// endsSoon says that a look that begins now may not have the time that a broker needs: that it failed says nothing about the
+// broker, since it was given what was left of the wait.
+func endsSoon(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < waitPoll
 }
 
 func asErrors(texts []string) []error {

@@ -164,6 +164,14 @@ func (a *App) EchoInstants(pos offset.Position) {
 			a.Streams.Warn("%s", w)
 		}
 	}
+	if pos.Kind == offset.FromCurrent {
+		switch pos.Text {
+		case "-1":
+			a.Streams.Warn("-1 is one offset before each commit; for the log end, which other tools call -1, write latest")
+		case "-2":
+			a.Streams.Warn("-2 is two offsets before each commit; for the log start, which other tools call -2, write earliest")
+		}
+	}
 	if pos.Kind == offset.ByPartition {
 		for _, p := range pos.Map {
 			say(p)

@@ -25,6 +25,9 @@ func (p *inspection) notes() {
 	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && loggedIn(p.s) {
 		st.Note("topics that this user may not describe are left out by the broker, without a word: --expect-topics TOPIC,… makes sure")
 	}
+	if len(p.snap.Groups) == 0 && !p.partial && len(p.o.names) == 0 && !p.o.scope.Any() && loggedIn(p.s) {
+		st.Note("no group is shown: there is none, or this user may see none, since the broker leaves out groups without DESCRIBE on them, and says nothing")
+	}
 	if p.past > 0 {
 		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", cli.Partitions(p.past, "stands", "stand"))
 	}

@@ -58,7 +58,9 @@ func (s *Settings) newDialer(cfg *tls.Config) *dialer {
 type dialError struct {
 	addr string
 	seed bool // the operator named the address
-	err  error
+	// limit is how long it had: dialTimeout, or what was left of the caller's time.
+	limit time.Duration
+	err   error
 }
 
 func (e *dialError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.err) }
@@ -75,9 +77,13 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	}
 	d.tried[addr] = append(d.tried[addr][max(0, len(d.tried[addr])-3):], a)
 	d.mu.Unlock()
+	limit := dialTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = max(0, min(limit, time.Until(deadline)))
+	}
 	c, err := d.connect(ctx, network, addr, a)
 	if err != nil {
-		err = &dialError{addr: addr, seed: slices.Contains(d.seeds, addr), err: err}
+		err = &dialError{addr: addr, seed: slices.Contains(d.seeds, addr), limit: limit, err: err}
 		d.mu.Lock()
 		a.err = err
 		d.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -239,7 +240,7 @@ func classifyNet(err error) *Error {
 		return advertised(err, e)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		e := &Error{Kind: Unreachable, Addr: addr, Err: errors.New(dialWords(op)), Hint: "check the address and the network between"}
+		e := &Error{Kind: Unreachable, Addr: addr, Err: errors.New(dialWords(err, op)), Hint: "check the address and the network between"}
 		return advertised(err, e)
 	}
 	if _, ok := errors.AsType[*closedError](err); ok || isFirstReadEOF(err) {
@@ -280,9 +281,13 @@ func dnsWords(e *net.DNSError) string {
 	return e.Err
 }
 
-func dialWords(op *net.OpError) string {
+func dialWords(err error, op *net.OpError) string {
 	if op.Timeout() {
-		return "no connection within " + dialTimeout.String()
+		limit := dialTimeout
+		if d, ok := errors.AsType[*dialError](err); ok && d.limit < limit {
+			limit = max(d.limit.Round(time.Millisecond), time.Millisecond)
+		}
+		return "no connection within " + limit.String()
 	}
 	if errno, ok := errors.AsType[syscall.Errno](op); ok {
 		return errno.Error()
