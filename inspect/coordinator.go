@@ -193,6 +193,7 @@ func (a *asker) send(byNode map[int32][]string, round int) {
 					errs := a.askWhere(node, part)
 					if len(errs) < len(part) {
 						a.p.answered()
+						progressed(a.p.ctx)
 					}
 					a.settle(errs, round)
 					return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -164,9 +165,9 @@ func Apply(ctx context.Context, cl *kgo.Client, p *Plan, o Options) (*Result, er
 	if o.Grace == 0 {
 		o.Grace = graceAfterSend
 	}
-	rctx, _, cancel := o.Phase(ctx, "check the plan against the cluster")
+	rctx, moved, cancel := o.Phase(ctx, "check the plan against the cluster")
 	defer cancel()
-	checked, err := Recheck(rctx, cl, p, o.Allowed)
+	checked, err := Recheck(inspect.WithProgress(rctx, moved), cl, p, o.Allowed)
 	if err != nil {
 		return nil, err
 	}
