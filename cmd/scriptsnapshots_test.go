@@ -6,6 +6,7 @@ package cmd_test
 //	chk DIR JOB ID TOPIC:P=OFFSET…   a checkpoint of koffset's own
 //	inflight DIR TOPIC:P=OFFSET   a Flink checkpoint of an unaligned kind, with one partition and records in flight
 //	dynamic DIR CLUSTER/TOPIC:P=OFFSET…   a Flink checkpoint with a dynamic Kafka source
+//	sink DIR TOPIC:P=OFFSET ID…   a Flink checkpoint with one partition and a Kafka sink's transactions of these ids
 //	tear FILE N                   cut the file off after N bytes; a negative N cuts so many bytes from its end
 //	same A B                      two files or folders have the same names and bytes
 
@@ -27,7 +28,7 @@ import (
 )
 
 func snapshotWords() map[string]word {
-	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "dynamic": doDynamic, "tear": doTear, "same": doSame}
+	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "dynamic": doDynamic, "sink": doSink, "tear": doTear, "same": doSame}
 }
 
 func doFlink(ts *testscript.TestScript, neg bool, args []string) {
@@ -54,6 +55,11 @@ func doChk(ts *testscript.TestScript, neg bool, args []string) {
 func doInFlight(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, 2, "inflight DIR TOPIC:P=OFFSET")
 	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, true)
+}
+
+func doSink(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 3, -1, "sink DIR TOPIC:P=OFFSET ID…")
+	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, false, args[2:]...)
 }
 
 func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
@@ -113,9 +119,15 @@ func (s flinkSplit) bytes() []byte {
 
 // writeMetadata writes the least metadata of version 3 that has such a source: a real snapshot with records in flight comes
 // only from a job under back pressure, and a real dynamic source needs two Kafka clusters.
-func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, inFlight bool) {
-	var stream, b flinkBytes
+func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, inFlight bool, transactions ...string) {
+	var stream, b, pending flinkBytes
 	var offsets []int64
+	for _, id := range transactions { // KafkaCommittables, without what Flink writes around them
+		pending.i32(uint32(12 + len(id)))
+		pending.put(0, 1)
+		pending.i64(1000)
+		pending.utf(id)
+	}
 	stream.i32(5) // the stream's version; elements are found by their offsets, so its header may be missing
 	for _, s := range splits {
 		offsets = append(offsets, int64(len(stream)))
@@ -131,7 +143,13 @@ func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, i
 	b.put(0)       // no coordinator
 	b.i32(1, 0, 1) // one subtask, number 0, with managed operator state
 	b.put(4)
+	b.i32(2)
+	b.utf("streaming_committer_raw_states")
+	b.put(0)
 	b.i32(1)
+	b.i64(int64(len(stream)))
+	stream.i32(uint32(len(pending)))
+	stream.put(pending...)
 	b.utf("SourceReaderState")
 	b.put(0)
 	b.i32(uint32(len(offsets)))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // State handles. The same code numbers mean different things for operator, keyed and stream handles, so there are three
@@ -42,8 +43,8 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		p.unknown(pos, "operator state", code)
 		return
 	}
-	first := len(p.op.refs)
-	reader, legacy := false, false
+	first, firstSink := len(p.op.refs), len(p.op.sinks)
+	reader, legacy, hint := false, false, false
 	for n := c.count(7, "operator states"); n > 0 && c.err == nil; n-- {
 		name := c.utfBytes()
 		isReader, isLegacy := string(name) == readerStateName, string(name) == legacyStateName
@@ -60,6 +61,10 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 					handlePos: pos, subtask: subtask, legacy: isLegacy, n: k, offsets: c.pos(),
 				})
 			}
+		}
+		hint = hint || strings.HasPrefix(string(name), hintStateName)
+		if isState := string(name) == twoPhaseStateName; managed && k > 0 && c.err == nil && (isState || string(name) == committerStateName) {
+			p.op.sinks = append(p.op.sinks, stateRef{handlePos: pos, subtask: subtask, legacy: isState, n: k, offsets: c.pos()})
 		}
 		if p.onState != nil && c.err == nil {
 			p.onState(c.pos(), k)
@@ -83,6 +88,15 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 	for i := first; i < len(p.op.refs); i++ {
 		p.op.refs[i].stream = h
 	}
+	sinks := p.op.sinks[:firstSink]
+	for _, ref := range p.op.sinks[firstSink:] {
+		if ref.legacy && !hint {
+			continue // another operator's state that has the same name
+		}
+		ref.stream = h
+		sinks = append(sinks, ref)
+	}
+	p.op.sinks = sinks
 	if p.onOperatorHandle != nil {
 		p.onOperatorHandle(pos, c.pos(), code, h)
 	}

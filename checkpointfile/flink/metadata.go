@@ -63,6 +63,7 @@ type operator struct {
 	hasReader   bool
 	hasLegacy   bool
 	refs        []stateRef
+	sinks       []stateRef // states that may hold transactions of a Kafka sink; legacy ones are FlinkKafkaProducer's
 }
 
 func (o *operator) hex() string { return hex.EncodeToString(o.id[:]) }
@@ -234,7 +235,7 @@ func (p *metaParser) operator() {
 			p.subtask()
 		}
 	}
-	if c.err == nil && (op.coordLen > 0 || op.hasReader || op.hasLegacy || len(op.refs) > 0) {
+	if c.err == nil && (op.coordLen > 0 || op.hasReader || op.hasLegacy || len(op.refs)+len(op.sinks) > 0) {
 		p.out.ops = append(p.out.ops, op)
 	}
 }

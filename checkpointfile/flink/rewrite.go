@@ -208,6 +208,8 @@ func (rw *Rewrite) warnings() {
 		case WarnInFlight:
 			w.Message = fmt.Sprintf("the snapshot holds in-flight records (%d channel states): they are processed after a restore, wherever its sources start, so a source that is moved back reads them a second time", w.Count)
 			rw.Warnings = append(rw.Warnings, w)
+		case WarnPendingTransactions:
+			rw.Warnings = append(rw.Warnings, w)
 		case WarnEqualOffsets:
 			if slices.ContainsFunc(rw.Rows, func(r RewriteRow) bool { return r.Source == w.OperatorID }) {
 				rw.Warnings = append(rw.Warnings, w)

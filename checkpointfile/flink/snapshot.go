@@ -84,7 +84,9 @@ type Snapshot struct {
 	Sources []Source
 	// OtherSources have a source's state that is not Kafka's, or no splits by which that could be told.
 	OtherSources []OtherSource
-	Warnings     []Warning
+	// Sinks hold transactions that wait for their commit, sorted as in the file.
+	Sinks    []Sink
+	Warnings []Warning
 	// OperatorErrors are operators whose state could not be read. They are not in Sources.
 	OperatorErrors []OperatorError
 
@@ -150,6 +152,8 @@ const (
 	// WarnStoppedLegacy: a savepoint of stop-with-savepoint and a FlinkKafkaConsumer, which is closed by then and leaves the
 	// offsets of the checkpoint before in its state, or none. Measured on Flink 1.20.4 with connector 3.4.0.
 	WarnStoppedLegacy WarningCode = "offsets-before-the-stop"
+	// WarnPendingTransactions is about a sink, whichever sources are chosen.
+	WarnPendingTransactions WarningCode = "pending-transactions"
 )
 
 // Warning is something that a person should know before using the positions.
@@ -261,6 +265,7 @@ func parse(r io.ReaderAt, size int64, file, dir string, open OpenFunc) (*Snapsho
 	b := newBuilder(s, r, size, file, open)
 	for _, op := range m.ops {
 		b.operator(op)
+		b.sink(op)
 	}
 	b.finish()
 	return s, nil

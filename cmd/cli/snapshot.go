@@ -188,7 +188,7 @@ func (a *App) SnapshotWarnings(s *checkpointfile.Snapshot, sources []flink.Sourc
 		chosen[src.OperatorID] = true
 	}
 	for _, w := range s.Flink.Warnings {
-		if w.OperatorID == "" || chosen[w.OperatorID] {
+		if w.OperatorID == "" || chosen[w.OperatorID] || w.Code == flink.WarnPendingTransactions {
 			a.Streams.Warn("%s", w.Message)
 		}
 	}
