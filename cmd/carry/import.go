@@ -55,7 +55,8 @@ A row that no strategy resolves refuses the whole import, or is left alone with 
 stands after the translated position is not moved back without --allow-rewind.
 
 FILE may also be a list of offsets of another tool (--input-format kafka-csv, rpk or kcl; guessed where it is plain): it
-has no fingerprints, so its numbers are unproven.
+has no fingerprints, so its numbers are unproven. Where a file names no group, as checkpoint export --as json does not without
+--group, --group says which one the offsets are for.
 
 --rewrite-checkpoint DIR --out NEW puts the offsets into a copy of a Flink savepoint instead of a group.` + cli.ExitStatus(
 			"  1  failed: the broker refused every row",
@@ -142,6 +143,9 @@ func (o *importOptions) load(name string) error {
 		return err
 	}
 	o.query.Header = x.Header
+	if err := o.nameGroup(name, x); err != nil {
+		return err
+	}
 	if err := o.known(name, x); err != nil {
 		return err
 	}
@@ -162,6 +166,25 @@ func (o *importOptions) load(name string) error {
 	sayInternal(o.app, internal)
 	if len(o.query.Rows) == 0 {
 		return cli.Faultf(offset.KindNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
+	}
+	return nil
+}
+
+// nameGroup gives offsets that belong to no group, such as those of another tool's list or of a checkpoint, to the group that
+// is named. Offsets that go into a checkpoint need none.
+func (o *importOptions) nameGroup(name string, x *migrate.Export) error {
+	for n := range x.Groups {
+		g := &x.Groups[n]
+		switch {
+		case g.Name != "", o.rewrite.dir != "" && len(o.groups.Names) == 0:
+			continue
+		case len(o.groups.Names) != 1:
+			return cli.Usagef("add --group GROUP: the group that the offsets are for", "%s names no group", name)
+		}
+		g.Name, g.Any = o.groups.Names[0], false
+		for i := range g.Rows {
+			g.Rows[i].Group = g.Name
+		}
 	}
 	return nil
 }
@@ -221,11 +244,8 @@ func (o *importOptions) decode(name string, format migrate.Format, data []byte) 
 	if err != nil {
 		return nil, cli.FileFault(err)
 	}
-	if by.Any != nil {
-		if len(o.groups.Names) != 1 {
-			return nil, cli.Usagef("add --group GROUP", "%s names no group", name)
-		}
-		by.Groups = map[string]offset.Saved{o.groups.Names[0]: *by.Any}
+	if by.Any != nil { // nameGroup gives it one
+		by.Groups = map[string]offset.Saved{"": *by.Any}
 	}
 	return migrate.ExportOf(name, by.Groups), nil
 }

@@ -41,7 +41,8 @@ func newCheckpointExport(a *cli.App) *cobra.Command {
 		Use: "export DIR", Short: "The positions of a checkpoint in a form that something else reads", Args: oneDir,
 		Long: `Forms (--as):
 
-  json       koffset's export, one JSON value a line: koffset migrate import and --from-file take it. Words stay words.
+  json       koffset's export, one JSON value a line: koffset migrate import and --from-file take it. Words stay words. Without
+             --group here, import asks for one.
   kafka-csv  topic,partition,offset for kafka-consumer-groups --reset-offsets --from-file, and for koffset reset --from-file
   flink-sql  options of a Flink SQL table, one block a topic: 'scan.startup.mode' = 'specific-offsets', …
   java       a map for OffsetsInitializer.offsets(…)
