@@ -17,15 +17,71 @@ import (
 	"github.com/koffset/koffset/migrate"
 )
 
-// history is one partition as it was written at the source, and which of its records were copied, in order.
+// history is one partition as it was written at the source, and which of its records were copied, in order. What lies at an
+// offset is at that index: nil, or a negative one, is the marker at the end of a transaction.
 type history struct {
 	source []*kgo.Record
 	copied []int
 	at     []int64 // positions
+	// aborted are the markers whose transactions were.
+	aborted map[int]bool
+}
+
+// marker stands for one on the target.
+const marker = -1
+
+// withMarkers puts records into transactions of random sizes, of which some are aborted. The others are in none.
+func (h *history) withMarkers(r *rand.Rand) {
+	h.aborted = map[int]bool{}
+	all := h.source
+	h.source = nil
+	for len(all) > 0 {
+		n := min(len(all), 1+r.IntN(40))
+		h.source = append(h.source, all[:n]...)
+		if all = all[n:]; r.IntN(4) > 0 {
+			h.aborted[len(h.source)] = r.IntN(5) == 0
+			h.source = append(h.source, nil)
+		}
+	}
+}
+
+// committed says that a record is in no aborted transaction.
+func (h *history) committed(i int) bool {
+	for ; i < len(h.source); i++ {
+		if h.source[i] == nil {
+			return !h.aborted[i]
+		}
+	}
+	return true
+}
+
+// copyOf is what the target gets: marker for one, at the end of a transaction of its own.
+func (h *history) copyOf(c int) *kgo.Record {
+	if c == marker {
+		return nil
+	}
+	r := *h.source[c]
+	return &r
+}
+
+// writeLog produces records; those in front of a nil are in a transaction, which that ends.
+func writeLog(t *testing.T, plain *kgo.Client, txn *kafkatest.Txn, rs []*kgo.Record, aborted func(int) bool) {
+	t.Helper()
+	for begin := 0; begin < len(rs); {
+		end := begin + slices.Index(rs[begin:], nil)
+		if end < begin {
+			kafkatest.Produce(t, plain, rs[begin:]...)
+			return
+		}
+		txn.Begin()
+		txn.Produce(rs[begin:end]...)
+		txn.End(!aborted(end))
+		begin = end + 1
+	}
 }
 
 // randomHistory writes n records, sends stretches again, and copies them as a mirror does: late, in part, and some again.
-func randomHistory(r *rand.Rand, topic string, p int32, n int) history {
+func randomHistory(r *rand.Rand, topic string, p int32, n int, markers bool) history {
 	var h history
 	ms := int64(1_700_000_000_000) + int64(p)*1_000_000
 	disorder, equal := r.IntN(4) == 0, r.IntN(4) == 0
@@ -50,6 +106,11 @@ func randomHistory(r *rand.Rand, topic string, p int32, n int) history {
 			}
 		}
 	}
+	readCommitted := false
+	if markers {
+		h.withMarkers(r)
+		readCommitted = r.IntN(2) == 0
+	}
 	from, until := 0, len(h.source)
 	if r.IntN(4) == 0 {
 		from = r.IntN(until)
@@ -59,6 +120,12 @@ func randomHistory(r *rand.Rand, topic string, p int32, n int) history {
 	}
 	restarts := r.IntN(3)
 	for i := from; i < until; i++ {
+		if markers && r.IntN(30) == 0 && len(h.copied) > 0 && h.copied[len(h.copied)-1] != marker {
+			h.copied = append(h.copied, marker)
+		}
+		if h.source[i] == nil || readCommitted && !h.committed(i) {
+			continue
+		}
 		h.copied = append(h.copied, i)
 		if restarts > 0 && r.IntN(n) == 0 {
 			i, restarts = max(from, i-r.IntN(max(2, n/10)))-1, restarts-1
@@ -93,14 +160,18 @@ func TestWorlds(t *testing.T) {
 		compactSource bool
 		compactTarget bool
 		trim          bool
+		markers       bool
 	}{
-		{"one record a batch", 30, 60, 1, false, false, true},
-		{"compacted target", 40, 200, 2000, false, true, false},
-		{"compacted source", 40, 200, 4000, true, false, false},
-		{"both compacted, heads deleted", 40, 300, 1 << 20, true, true, true},
-		{"neither", 40, 400, 30_000, false, false, true},
-		{"100,000 records", 1, 100_000, 1 << 20, false, true, true},
-		{"100,000 records, not compacted", 1, 100_000, 1 << 20, false, false, true},
+		{"one record a batch", 30, 60, 1, false, false, true, false},
+		{"compacted target", 40, 200, 2000, false, true, false, false},
+		{"compacted source", 40, 200, 4000, true, false, false, false},
+		{"both compacted, heads deleted", 40, 300, 1 << 20, true, true, true, false},
+		{"neither", 40, 400, 30_000, false, false, true, false},
+		{"markers", 40, 200, 4000, false, false, true, true},
+		{"markers, compacted target", 40, 200, 4000, false, true, true, true},
+		{"markers, compacted source", 40, 200, 4000, true, false, false, true},
+		{"100,000 records", 1, 100_000, 1 << 20, false, true, true, false},
+		{"100,000 records, not compacted", 1, 100_000, 1 << 20, false, false, true, false},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(n), 99))
@@ -115,18 +186,21 @@ func TestWorlds(t *testing.T) {
 			kafkatest.CreateTopic(t, src, "w", w.parts, config(w.compactSource)...)
 			kafkatest.CreateTopic(t, dst, "w", w.parts, config(w.compactTarget)...)
 			from, into := derived(t, src, kgo.ProducerBatchMaxBytes(max(600, w.batch)), kgo.RecordPartitioner(kgo.ManualPartitioner())), derived(t, dst, kgo.ProducerBatchMaxBytes(max(600, w.batch/2)), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			var sourceTxn, targetTxn *kafkatest.Txn
+			if w.markers {
+				sourceTxn, targetTxn = kafkatest.NewTxn(t, src, "worlds"), kafkatest.NewTxn(t, dst, "worlds")
+			}
 			hs := make([]history, w.parts)
 			commits := map[int][]kafkatest.Committed{}
 			for p := range hs {
-				h := randomHistory(r, "w", int32(p), w.records)
+				h := randomHistory(r, "w", int32(p), w.records, w.markers)
 				hs[p] = h
-				kafkatest.Produce(t, from, h.source...)
+				writeLog(t, from, sourceTxn, h.source, func(i int) bool { return h.aborted[i] })
 				var copies []*kgo.Record
 				for _, i := range h.copied {
-					c := *h.source[i]
-					copies = append(copies, &c)
+					copies = append(copies, h.copyOf(i))
 				}
-				kafkatest.Produce(t, into, copies...)
+				writeLog(t, into, targetTxn, copies, func(int) bool { return false })
 				for g, at := range h.at {
 					commits[g] = append(commits[g], kafkatest.At("w", int32(p), at))
 				}
@@ -181,6 +255,8 @@ func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
 	var again []int
 	for off, c := range h.copied {
 		switch {
+		case c == marker:
+			continue
 		case !there[int64(off)]:
 			if int64(off) < i.Offset {
 				passed[c] = true
@@ -199,6 +275,7 @@ func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
 		ahead[looks(c)]++
 		if int64(c) < at && !passed[c] {
 			again = append(again, c)
+			passed[c] = true // one that the mirror copied twice comes twice wherever the reader is
 		}
 	}
 	for look, cs := range unread {
@@ -208,11 +285,11 @@ func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
 	}
 	again = slices.DeleteFunc(again, func(c int) bool { // one that is sent again later comes as that
 		return slices.ContainsFunc(h.source[max(0, int(at)):], func(r *kgo.Record) bool {
-			return string(r.Value) == string(h.source[c].Value)
+			return r != nil && string(r.Value) == string(h.source[c].Value)
 		})
 	})
 	// What the source has lost and sent again is not told from its second copy while that is on its way.
-	if len(h.copied) > 0 && slices.Max(h.copied) < int(at)-1 && len(left) < len(h.source) {
+	if len(h.copied) > 0 && slices.Max(h.copied) < int(at)-1 && len(left) < len(h.source)-len(h.aborted) {
 		return ""
 	}
 	most := int64(0)
