@@ -18,7 +18,7 @@ package cmd_test
 //	leave GROUP                   its members leave
 //	pending GROUP TOPIC:P=OFFSET  a commit in an open transaction
 //	settle GROUP commit|abort     end that transaction
-//	fault REQUEST ERROR [group=G] [topic=T] [partition=P] [node=N] [count=N] [top]   answer requests with an error; count 0 is all
+//	fault REQUEST ERROR [group=G] [topic=T] [partition=P] [node=N] [count=N] [top]   answer requests with an error, all of them without a count
 //	count REQUEST…                count requests of these kinds from now on, on the current cluster
 //	sent REQUEST N|N-M            so many were sent since
 //	silent NAME                   an address in $NAME that accepts and never answers; refused NAME: where nothing listens

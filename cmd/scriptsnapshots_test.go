@@ -7,6 +7,7 @@ package cmd_test
 //	inflight DIR TOPIC:P=OFFSET   a Flink checkpoint of an unaligned kind, with one partition and records in flight
 //	dynamic DIR CLUSTER/TOPIC:P=OFFSET…   a Flink checkpoint with a dynamic Kafka source
 //	sink DIR TOPIC:P=OFFSET ID…   a Flink checkpoint with one partition and a Kafka sink's transactions of these ids
+//	finished DIR TOPIC:P=OFFSET TOPIC:P…   a Flink checkpoint with one partition, and others that no reader has any more
 //	tear FILE N                   cut the file off after N bytes; a negative N cuts so many bytes from its end
 //	same A B                      two files or folders have the same names and bytes
 
@@ -28,7 +29,7 @@ import (
 )
 
 func snapshotWords() map[string]word {
-	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "dynamic": doDynamic, "sink": doSink, "tear": doTear, "same": doSame}
+	return map[string]word{"flink": doFlink, "chk": doChk, "inflight": doInFlight, "dynamic": doDynamic, "sink": doSink, "finished": doFinished, "tear": doTear, "same": doSame}
 }
 
 func doFlink(ts *testscript.TestScript, neg bool, args []string) {
@@ -54,12 +55,24 @@ func doChk(ts *testscript.TestScript, neg bool, args []string) {
 
 func doInFlight(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, 2, "inflight DIR TOPIC:P=OFFSET")
-	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, true)
+	writeMetadata(ts, args[0], flinkState{splits: []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, inFlight: true})
 }
 
 func doSink(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 3, -1, "sink DIR TOPIC:P=OFFSET ID…")
-	writeMetadata(ts, args[0], []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, false, args[2:]...)
+	writeMetadata(ts, args[0], flinkState{splits: []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}, transactions: args[2:]})
+}
+
+func doFinished(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 3, -1, "finished DIR TOPIC:P=OFFSET TOPIC:P…")
+	s := flinkState{splits: []flinkSplit{{at: committed(ts, args[1]), stop: math.MinInt64}}}
+	s.assigned.i32(uint32(len(args) - 2))
+	for _, a := range args[2:] {
+		topic, p := partition(ts, a)
+		s.assigned.utf(topic)
+		s.assigned.i32(uint32(p))
+	}
+	writeMetadata(ts, args[0], s)
 }
 
 func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
@@ -77,13 +90,21 @@ func doDynamic(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		splits = append(splits, s)
 	}
-	writeMetadata(ts, args[0], splits, false)
+	writeMetadata(ts, args[0], flinkState{splits: splits})
 }
 
 type flinkSplit struct {
 	cluster string // of a dynamic source
 	at      kafkatest.Committed
 	stop    int64 // the smallest number: none
+}
+
+// flinkState is what writeMetadata writes.
+type flinkState struct {
+	splits       []flinkSplit
+	inFlight     bool
+	transactions []string   // of a Kafka sink
+	assigned     flinkBytes // the enumerator's state of version 1, where there is one
 }
 
 // flinkBytes writes as Java's DataOutputStream does.
@@ -119,19 +140,19 @@ func (s flinkSplit) bytes() []byte {
 
 // writeMetadata writes the least metadata of version 3 that has such a source: a real snapshot with records in flight comes
 // only from a job under back pressure, and a real dynamic source needs two Kafka clusters.
-func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, inFlight bool, transactions ...string) {
+func writeMetadata(ts *testscript.TestScript, dir string, s flinkState) {
 	var stream, b, pending flinkBytes
 	var offsets []int64
-	for _, id := range transactions { // KafkaCommittables, without what Flink writes around them
+	for _, id := range s.transactions { // KafkaCommittables, without what Flink writes around them
 		pending.i32(uint32(12 + len(id)))
 		pending.put(0, 1)
 		pending.i64(1000)
 		pending.utf(id)
 	}
 	stream.i32(5) // the stream's version; elements are found by their offsets, so its header may be missing
-	for _, s := range splits {
+	for _, x := range s.splits {
 		offsets = append(offsets, int64(len(stream)))
-		stream.put(s.bytes()...)
+		stream.put(x.bytes()...)
 	}
 	b.i32(0x4960672D, 3)
 	b.i64(7)    // checkpoint
@@ -140,7 +161,14 @@ func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, i
 	ts.Check(err)
 	b.put(id...)
 	b.i32(1, 128)
-	b.put(0)       // no coordinator
+	if len(s.assigned) == 0 {
+		b.put(0) // no coordinator
+	} else {
+		b.put(1)
+		b.utf("coordinator")
+		b.i32(uint32(12+len(s.assigned)), 1, 1, uint32(len(s.assigned)))
+		b.put(s.assigned...)
+	}
 	b.i32(1, 0, 1) // one subtask, number 0, with managed operator state
 	b.put(4)
 	b.i32(2)
@@ -162,7 +190,7 @@ func writeMetadata(ts *testscript.TestScript, dir string, splits []flinkSplit, i
 	b.put(stream...)
 	b.i32(0)    // no raw operator state
 	b.put(0, 0) // no keyed state
-	if inFlight {
+	if s.inFlight {
 		b.i32(1, 0, 0, 0, 0) // one input channel: subtask, gate, channel, no offsets
 		b.i64(3)
 		b.put(1)

@@ -189,14 +189,11 @@ func (o *importOptions) nameGroup(name string, x *migrate.Export) error {
 	return nil
 }
 
-// known says which of the named groups, and which of the renamed topics and groups, are not in the file.
+// known says which of the named groups, and of the renamed topics and groups, are not in the file.
 func (o *importOptions) known(name string, x *migrate.Export) error {
-	var groups, topics []string
+	var groups []string
 	for _, g := range x.Groups {
 		groups = append(groups, g.Name)
-		for _, r := range g.Rows {
-			topics = append(topics, r.Topic)
-		}
 	}
 	for _, n := range o.groups.Names {
 		if !slices.Contains(groups, n) {
@@ -207,12 +204,7 @@ func (o *importOptions) known(name string, x *migrate.Export) error {
 			return cli.Faultf(offset.KindNotFound, hint, "group %q is not in %s (%s are)", n, name, text.Plural(len(groups), "group"))
 		}
 	}
-	for _, rule := range o.query.Mapping.Topics.Unused(topics) {
-		o.app.Streams.Warn("--map %s: no topic of %s is called so", rule, name)
-	}
-	for _, rule := range o.query.Mapping.Groups.Unused(groups) {
-		o.app.Streams.Warn("--map-group %s: no group of %s is called so", rule, name)
-	}
+	sayUnused(o.app, o.query.Mapping, x, "in "+name)
 	return nil
 }
 

@@ -29,3 +29,20 @@ func (f *mappingFlags) mapping() (m migrate.Mapping, err error) {
 	}
 	return m, nil
 }
+
+// sayUnused warns of rules that name nothing of an export, which are mostly mistyped. where says what the export is of.
+func sayUnused(a *cli.App, m migrate.Mapping, x *migrate.Export, where string) {
+	var groups, topics []string
+	for _, g := range x.Groups {
+		groups = append(groups, g.Name)
+		for _, r := range g.Rows {
+			topics = append(topics, r.Topic)
+		}
+	}
+	for _, rule := range m.Topics.Unused(topics) {
+		a.Streams.Warn("--map %s: no topic %s has that name", rule, where)
+	}
+	for _, rule := range m.Groups.Unused(groups) {
+		a.Streams.Warn("--map-group %s: no group %s has that name", rule, where)
+	}
+}

@@ -23,7 +23,7 @@ type pair struct {
 	places migrate.Mapping
 	scope  cli.TopicScope
 
-	saidInternal bool
+	saidOnce bool // sync looks again and again
 }
 
 func (p *pair) add(f *pflag.FlagSet) {
@@ -120,11 +120,14 @@ func (p *pair) export(ctx context.Context, source *cli.Session, args []string, p
 		var internal map[string][]string
 		g := &x.Groups[n]
 		g.Rows, internal = migrate.LeaveInternal(g.Rows, func(topic string) bool { return literal(p.scope, topic) })
-		if !p.saidInternal {
+		if !p.saidOnce {
 			sayInternal(p.app, internal)
 		}
 	}
-	p.saidInternal = true // sync looks again and again
+	if !p.saidOnce {
+		sayUnused(p.app, p.places, x, "at the source")
+	}
+	p.saidOnce = true
 	for _, g := range x.Groups {
 		if g.Error != "" {
 			p.app.Streams.Warn("group %s at the source: %s", g.Name, g.Error)
