@@ -97,8 +97,12 @@ func (s SyncState) Load() (map[checkpointfile.Key]Carried, error) {
 	}
 	var f syncFile
 	_, err := checkpointfile.Read(s.path, KindSync, syncVersion, &f)
-	if errors.Is(err, fs.ErrNotExist) {
+	var broken *checkpointfile.FileError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		err = nil
+	case errors.As(err, &broken) && broken.Hint == "":
+		broken.Hint = "without that file no commit on the target is known to be this sync's: move it away to begin anew, and what others committed since is carried over if it is behind"
 	}
 	for _, r := range f.Rows {
 		k := checkpointfile.Key{Group: r.Group, Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}}

@@ -109,7 +109,7 @@ func (o *syncOptions) run(ctx context.Context, source, target *cli.Session, args
 		Retention: o.retention(ctx, target), FollowBack: o.rewind, TakeBack: o.takeBack, Clock: o.app.Now}
 	loop := migrate.SyncLoop{Every: o.every, Last: o.rounds, Now: o.app.Now, Ended: o.ended,
 		Round: func(ctx context.Context, n int) error {
-			return o.sync.State.Alone(ctx, o.sayWaiting, func() error { return o.round(ctx, source, target, args, n) })
+			return o.alone(ctx, func() error { return o.round(ctx, source, target, args, n) })
 		}}
 	if !o.write.Execute {
 		loop.Last = 1
@@ -199,8 +199,19 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	return o.apply(ctx, target, r)
 }
 
-func (o *syncOptions) sayWaiting() {
-	o.app.Streams.Note("waiting for another sync between these clusters, with the same --state-dir, to end its round")
+// alone runs a round while no other run on the state directory is in one. A dry run commits nothing, and may run beside.
+func (o *syncOptions) alone(ctx context.Context, round func() error) error {
+	if !o.write.Execute {
+		return round()
+	}
+	began := false
+	err := o.sync.State.Alone(ctx, func() {
+		o.app.Streams.Note("waiting for another sync between these clusters, with the same --state-dir, to end its round")
+	}, func() error { began = true; return round() })
+	if err != nil && !began && ctx.Err() == nil {
+		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another folder with --state-dir; nothing was changed"}
+	}
+	return err
 }
 
 // sayTakenOver names each row once.
