@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/text"
@@ -167,7 +168,7 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	}
 	look, err := o.sync.Look(ctx, target.Client, q)
 	if err != nil {
-		return migrateFault(cli.Cause(ctx, err))
+		return notRemembered(migrateFault(cli.Cause(ctx, err)))
 	}
 	o.sayTakenOver(look)
 	q.Rows = look.Rows
@@ -197,6 +198,15 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 		return o.dryRound(ctx, target, r)
 	}
 	return o.apply(ctx, target, r)
+}
+
+// notRemembered refuses where the memory of earlier commits cannot be read: that does not pass by itself.
+func notRemembered(err error) error {
+	var file *checkpointfile.FileError
+	if errors.As(err, &file) {
+		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: file.Hint}
+	}
+	return err
 }
 
 // alone runs a round while no other run on the state directory is in one. A dry run commits nothing, and may run beside.
