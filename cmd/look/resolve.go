@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -165,6 +166,7 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	if bad > 0 && len(rows) == 0 && !o.format.IsJSON() {
 		return cli.Quietly(o.nothing())
 	}
+	o.warnFuture(rows)
 	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
 		return err
 	}
@@ -177,6 +179,24 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
+}
+
+// warnFuture says that records that were found carry times which cannot be right: what is counted or searched by them is not
+// either.
+func (o *resolveOptions) warnFuture(rows []resolved) {
+	n, latest := 0, resolved{}
+	now := o.app.Now()
+	for _, r := range rows {
+		if at := r.at(); r.err == nil && (offset.Record{Time: at}).TimeKind(now) == offset.TimeInFuture {
+			if n++; at.After(latest.at()) {
+				latest = r
+			}
+		}
+	}
+	if n > 0 {
+		o.app.Streams.Warn("%s found with a time in the future, such as %s on %s: the producer's clock or unit was wrong, and a search by time ends at such a record",
+			text.Plural(n, "record"), offset.FormatTimeIn(latest.at(), o.app.Streams.Zone()), latest.part)
+	}
 }
 
 // nothing is the exit status where no partition could be read: not found, unless every topic is there and forbidden.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/koffset/koffset/cmd/cli"
@@ -95,6 +96,14 @@ func (o *resolveOptions) boundsSheet(w *render.Writer, rows []resolved) {
 	}
 }
 
+// at is the time of the record that was found, zero for none.
+func (r resolved) at() time.Time {
+	if r.found != nil {
+		return r.found.Time
+	}
+	return r.target.Found
+}
+
 func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
 		{Header: "TOPIC", Key: "topic"},
@@ -110,7 +119,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 		{Header: "ERROR", Key: "error", HideEmpty: true, NoTable: true},
 	}})
 	for _, r := range rows {
-		at, detail := r.target.Found, r.target.Detail
+		at, detail := r.at(), r.target.Detail
 		off, start, end, requested := render.None(), render.None(), render.None(), render.None()
 		if pos, ok := o.position.For(r.part); ok && pos.Kind == offset.AtTime {
 			requested = render.Time(pos.At.Time)
@@ -132,11 +141,8 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 				how = how.Styled(render.Warn)
 			}
 		}
-		if r.found != nil {
-			at = r.found.Time
-			if r.found.Offset != r.target.Offset {
-				detail = strings.TrimSpace(detail + " the first record from there on has offset " + text.Count(r.found.Offset))
-			}
+		if r.found != nil && r.found.Offset != r.target.Offset {
+			detail = strings.TrimSpace(detail + " the first record from there on has offset " + text.Count(r.found.Offset))
 		}
 		ms := render.None()
 		if !at.IsZero() {
