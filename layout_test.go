@@ -40,7 +40,7 @@ func arrows() map[string][]string {
 		"inspect":             {"internal/records", "offset"},
 		"checkpointfile":      {"offset", "checkpointfile/flink", "internal/wholefile"},
 		"reset":               {"inspect", "internal/commits", "internal/records", "checkpointfile/...", "offset"},
-		"consume":             {"inspect", "internal/commits", "internal/records", "checkpointfile/...", "offset"},
+		"consume":             {"inspect", "internal/commits", "internal/metrics", "internal/records", "checkpointfile/...", "offset"},
 		"consume/...":         {"consume/...", "checkpointfile/...", "inspect", "internal/wholefile", "offset"},
 		"migrate":             {"reset", "inspect", "internal/records", "checkpointfile/...", "offset"},
 		"migrate/store/...":   {"migrate/store/...", "checkpointfile", "offset"},
@@ -53,7 +53,8 @@ func arrows() map[string][]string {
 		"internal/kafkatest":  {},
 		"internal/flinktest":  {},
 		"internal/watch":      {"inspect", "internal/render", "offset"},
-		"internal/serve":      {"inspect", "offset"},
+		"internal/metrics":    {},
+		"internal/serve":      {"inspect", "internal/metrics", "offset"},
 		"checkpointfile/...":  {"offset", "checkpointfile/...", "internal/wholefile"},
 		"internal/render/...": {"internal/render/..."},
 	}
@@ -83,7 +84,7 @@ func outside() map[string][]string {
 		"github.com/go-sql-driver/mysql":          {"migrate/store/mysql"},
 		"github.com/redis/go-redis":               {"migrate/store/redis"},
 		"modernc.org/sqlite":                      {"migrate/store/sqlite"},
-		"github.com/prometheus/":                  {"cmd/...", "internal/serve", "consume/..."},
+		"github.com/prometheus/":                  {"cmd/...", "internal/metrics", "internal/serve"},
 		"golang.org/x/term":                       {"internal/render", "internal/watch"},
 		"github.com/rogpeppe/go-internal/testing": {},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/sandbox"
+	"github.com/koffset/koffset/offset"
 )
 
 var update = flag.Bool("update", false, "rewrite the outputs in README.md and docs/ with what the commands print")
@@ -298,11 +299,15 @@ func TestConsumeMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := consume.WriteMetrics(&b, consume.Stats{Checkpoints: consume.CheckpointStats{On: true, LastAt: docsNow}}); err != nil {
+	one := int64(1)
+	parts := []consume.PartitionStats{
+		{Partition: offset.Partition{Topic: "t"}, Position: 2, Current: &one, Committed: &one, End: &one, LogEnd: 5, Records: 1},
+	}
+	if err := consume.WriteMetrics(&b, consume.Stats{Partitions: parts, Checkpoints: consume.CheckpointStats{On: true, LastAt: docsNow}}); err != nil {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(b.String(), -1)
-	if len(names) < 20 {
+	if len(names) < 25 {
 		t.Fatalf("%d metrics in\n%s", len(names), b.String())
 	}
 	for _, m := range names {

@@ -25,7 +25,9 @@ import (
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
-func monitorWords() map[string]word { return map[string]word{"scrape": doScrape, "webconfig": doWebConfig, "knock": doKnock} }
+func monitorWords() map[string]word {
+	return map[string]word{"scrape": doScrape, "webconfig": doWebConfig, "knock": doKnock}
+}
 
 func doScrape(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 3, 3, "scrape LOG FILE REGEX")

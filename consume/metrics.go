@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // Handler answers /metrics in Prometheus's text format and /healthz: 200 with "ok" while the run is well, 503 with the
@@ -16,7 +18,7 @@ import (
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		w.Header().Set("Content-Type", metrics.ContentType)
 		_ = WriteMetrics(w, e.Stats()) // a scraper that went away is no failure of ours
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -72,21 +74,20 @@ func (s Stats) Unhealthy(k Checkpoints) string {
 // WriteMetrics writes a snapshot in Prometheus's text format. The names follow Flink's Kafka source: current_offset is the
 // last record, committed_offset the next one to read, and uncommitted_records is the difference done right.
 func WriteMetrics(w io.Writer, s Stats) error {
-	var b strings.Builder
-	head := func(name, kind, help string) {
-		fmt.Fprintf(&b, "# HELP koffset_consume_%s %s\n# TYPE koffset_consume_%s %s\n", name, help, name, kind)
+	m := metrics.NewWriter(w, &metrics.Slab{})
+	family := func(name, kind, help string) metrics.Family {
+		return metrics.Family{Name: "koffset_consume_" + name, Help: help, Counter: kind == "counter"}
 	}
-	one := func(name, kind, help string, v float64) {
-		head(name, kind, help)
-		fmt.Fprintf(&b, "koffset_consume_%s %s\n", name, number(v))
-	}
+	one := func(name, kind, help string, v float64) { m.One(family(name, kind, help), v) }
+	prefixes := topicPrefixes(s.Partitions)
 	each := func(name, kind, help string, of func(PartitionStats) (int64, bool)) {
-		head(name, kind, help)
-		for _, p := range s.Partitions {
-			if v, ok := of(p); ok {
-				fmt.Fprintf(&b, "koffset_consume_%s{topic=%q,partition=\"%d\"} %d\n", name, p.Topic, p.Partition.Partition, v)
+		m.Lines(family(name, kind, help), func(line func(string, int32, string, float64)) {
+			for _, p := range s.Partitions {
+				if v, ok := of(p); ok {
+					line(prefixes[p.Topic], p.Partition.Partition, metrics.PlainEnd, float64(v))
+				}
 			}
-		}
+		})
 	}
 	known := func(p *int64) (int64, bool) {
 		if p == nil {
@@ -131,11 +132,19 @@ func WriteMetrics(w io.Writer, s Stats) error {
 			one("checkpoint_last_timestamp_seconds", "gauge", "When the last checkpoint completed, since 1970.", float64(k.LastAt.UnixMilli())/1000)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return m.Flush()
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// topicPrefixes are the labels of each topic's samples, up to the partition's number.
+func topicPrefixes(parts []PartitionStats) map[string]string {
+	out := map[string]string{}
+	for _, p := range parts {
+		if _, ok := out[p.Topic]; !ok {
+			out[p.Topic] = metrics.Prefix(metrics.NewLabel("topic", p.Topic))
+		}
+	}
+	return out
+}
 
 // ReadMetrics reads the positions out of what WriteMetrics wrote, for those who look at a run from outside.
 func ReadMetrics(r io.Reader) ([]Position, error) {

@@ -3,14 +3,15 @@ package carry
 // The metrics of migrate sync.
 
 import (
-	"fmt"
+	"bytes"
+	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/metrics"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 )
@@ -53,31 +54,31 @@ func (s *syncStats) moved(n int) {
 	s.movedRows += int64(n)
 }
 
-// text is the page in Prometheus's text format.
-func (s *syncStats) text() string {
+// write writes the page in Prometheus's text format.
+func (s *syncStats) write(out io.Writer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var b strings.Builder
-	put := func(name, kind, help, format string, value any) {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n%s "+format+"\n", name, help, name, kind, name, value)
+	w := metrics.NewWriter(out, &metrics.Slab{})
+	put := func(name, kind, help string, value float64) {
+		w.One(metrics.Family{Name: name, Help: help, Counter: kind == "counter"}, value)
 	}
-	put("koffset_sync_rounds_total", "counter", "Rounds since the start.", "%d", s.rounds)
-	put("koffset_sync_failed_rounds_total", "counter", "Rounds that ended with an error.", "%d", s.failed)
-	put("koffset_sync_moved_partitions_total", "counter", "Offsets that were committed on the target.", "%d", s.movedRows)
-	put("koffset_sync_unresolved_partitions", "gauge", "Partitions that the last round could not translate.", "%d", s.tally.Unresolved)
-	put("koffset_sync_exact_partitions", "gauge", "Partitions that the last round translated exactly.", "%d", s.tally.Exact)
-	put("koffset_sync_again_partitions", "gauge", "Partitions of the last round that read some records again.", "%d", s.tally.Again)
-	put("koffset_sync_groups_in_use", "gauge", "Groups left alone in the last round because they have members on the target.", "%d", s.inUse)
-	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because somebody else committed on the target.", "%d", s.takenOver)
-	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", "%d", s.wentBack)
-	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", "%d", s.refreshed)
-	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", "%.3f", s.lastDuration.Seconds())
+	put("koffset_sync_rounds_total", "counter", "Rounds since the start.", float64(s.rounds))
+	put("koffset_sync_failed_rounds_total", "counter", "Rounds that ended with an error.", float64(s.failed))
+	put("koffset_sync_moved_partitions_total", "counter", "Offsets that were committed on the target.", float64(s.movedRows))
+	put("koffset_sync_unresolved_partitions", "gauge", "Partitions that the last round could not translate.", float64(s.tally.Unresolved))
+	put("koffset_sync_exact_partitions", "gauge", "Partitions that the last round translated exactly.", float64(s.tally.Exact))
+	put("koffset_sync_again_partitions", "gauge", "Partitions of the last round that read some records again.", float64(s.tally.Again))
+	put("koffset_sync_groups_in_use", "gauge", "Groups left alone in the last round because they have members on the target.", float64(s.inUse))
+	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because somebody else committed on the target.", float64(s.takenOver))
+	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", float64(s.wentBack))
+	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", float64(s.refreshed))
+	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", s.lastDuration.Round(time.Millisecond).Seconds())
 	last := 0.0
 	if !s.lastSuccess.IsZero() {
 		last = float64(s.lastSuccess.UnixMilli()) / 1000
 	}
-	put("koffset_sync_last_success_timestamp_seconds", "gauge", "When the last round ended without an error.", "%.3f", last)
-	return b.String()
+	put("koffset_sync_last_success_timestamp_seconds", "gauge", "When the last round ended without an error.", last)
+	return w.Flush()
 }
 
 // serve answers /metrics until stop is called.
@@ -88,10 +89,12 @@ func (o *syncOptions) serve(addr string) (stop func(), err error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write([]byte(o.stats.text())) // the reader went away
+		w.Header().Set("Content-Type", metrics.ContentType)
+		var page bytes.Buffer // a reader that is slow must not hold the rounds up
+		_ = o.stats.write(&page)
+		_, _ = w.Write(page.Bytes()) // the reader went away
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // collection is what one refresh read, laid out for rendering. Its slices are used again by the next one.
@@ -63,13 +64,13 @@ func (c *collection) clear() {
 // add takes one row in, as Sampler.Look tells them: group by group, topic by topic.
 func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Diagnosis) {
 	if n := len(c.groups); n == 0 || c.groups[n-1].description != d {
-		c.groups = append(c.groups, groupData{description: d, label: newPair("group", d.Name)})
+		c.groups = append(c.groups, groupData{description: d, label: metrics.NewLabel("group", d.Name)})
 	}
 	g := &c.groups[len(c.groups)-1]
 	if n := len(c.topics); n == 0 || c.topics[n-1].group != g.label || c.topics[n-1].topic.GetValue() != r.Topic {
-		c.topics = append(c.topics, groupTopic{group: g.label, topic: newPair("topic", r.Topic), from: len(c.rows)})
+		c.topics = append(c.topics, groupTopic{group: g.label, topic: metrics.NewLabel("topic", r.Topic), from: len(c.rows)})
 		last := &c.topics[len(c.topics)-1]
-		last.prefix = labelPrefix(last.group, last.topic)
+		last.prefix = metrics.Prefix(last.group, last.topic)
 	}
 	t := &c.topics[len(c.topics)-1]
 	row := rowData{partition: r.Partition.Partition, lag: dg.Lag, hasLag: dg.HasLag, lagTime: dg.LagTime, verdicts: dg.Verdicts, member: r.Member}
@@ -113,7 +114,7 @@ func (c *collection) finish(l *inspect.Look) {
 		if len(withRows) > 0 && withRows[0].description == d {
 			g, withRows = withRows[0], withRows[1:]
 		} else {
-			g.label = newPair("group", d.Name)
+			g.label = metrics.NewLabel("group", d.Name)
 		}
 		if d.NotFound && g.health.Partitions == 0 {
 			continue

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // writeKafkaExporter renders the families of danielqsj/kafka_exporter with its names, labels and numbers, so that
@@ -16,13 +17,13 @@ func (c *collection) writeKafkaExporter(w *writer) {
 	w.one("kafka_brokers", float64(len(c.cluster.Brokers)))
 	w.family("kafka_broker_info", func(add func(float64, ...pair)) {
 		for _, b := range c.cluster.Brokers {
-			add(1, newPair("id", strconv.Itoa(int(b.ID))), newPair("address", net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))))
+			add(1, metrics.NewLabel("id", strconv.Itoa(int(b.ID))), metrics.NewLabel("address", net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))))
 		}
 	})
 	w.family("kafka_topic_partitions", func(add func(float64, ...pair)) {
 		for _, topic := range c.sortedTopics() {
 			if t := c.look.Snapshot.Topics[topic]; t.Err == nil {
-				add(float64(len(t.Partitions)), newPair("topic", topic))
+				add(float64(len(t.Partitions)), metrics.NewLabel("topic", topic))
 			}
 		}
 	})
@@ -33,7 +34,7 @@ func (c *collection) writeKafkaExporter(w *writer) {
 	w.family("kafka_consumergroup_members", func(add func(float64, ...pair)) {
 		for i := range c.groups {
 			g := &c.groups[i]
-			label[g.label] = newPair("consumergroup", g.description.Name)
+			label[g.label] = metrics.NewLabel("consumergroup", g.description.Name)
 			if g.description.Type != inspect.TypeShare && g.description.Err == nil {
 				add(float64(len(g.description.Members)), label[g.label])
 			}
@@ -41,14 +42,14 @@ func (c *collection) writeKafkaExporter(w *writer) {
 	})
 	prefixes := make([]string, len(c.topics))
 	for i, t := range c.topics {
-		prefixes[i] = labelPrefix(label[t.group], t.topic)
+		prefixes[i] = metrics.Prefix(label[t.group], t.topic)
 	}
 	rows := func(name string, f func(r *rowData) (float64, bool)) {
 		w.lines(name, func(line func(string, int32, string, float64)) {
 			for i := range c.topics {
 				for j := c.topics[i].from; c.topics[i].committed && j < c.topics[i].to; j++ {
 					if v, ok := f(&c.rows[j]); ok {
-						line(prefixes[i], c.rows[j].partition, plainEnd, v)
+						line(prefixes[i], c.rows[j].partition, metrics.PlainEnd, v)
 					}
 				}
 			}

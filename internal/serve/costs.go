@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // Costs counts what koffset asks of Kafka. It is a hook of the client: kgo.WithHooks(costs).
@@ -46,7 +48,7 @@ func (c *Costs) write(w *writer) {
 		w.family(name, func(add func(float64, ...pair)) {
 			for key := range c.byKey {
 				if k := &c.byKey[key]; k.requests.Load() > 0 {
-					add(get(k), newPair("request", kmsg.NameForKey(int16(key))))
+					add(get(k), metrics.NewLabel("request", kmsg.NameForKey(int16(key))))
 				}
 			}
 		})

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // write renders what is of the cluster, its groups and their topics.
 func (c *collection) write(w *writer) {
 	l := c.look
-	w.one("koffset_cluster_info", 1, newPair("cluster_id", c.cluster.ID))
+	w.one("koffset_cluster_info", 1, metrics.NewLabel("cluster_id", c.cluster.ID))
 	w.one("koffset_brokers", float64(len(c.cluster.Brokers)))
 	w.one("koffset_brokers_unanswered", float64(len(l.Missing)))
 	w.one("koffset_refresh_timestamp_seconds", float64(l.At.UnixMilli())/1000)
@@ -42,7 +43,7 @@ func (c *collection) writeGroups(w *writer) {
 	}
 	each("koffset_group_info", func(g *groupData, add func(float64, ...pair)) {
 		d := g.description
-		add(1, g.label, newPair("type", string(d.Type)), newPair("state", d.State), newPair("application", string(d.Application)))
+		add(1, g.label, metrics.NewLabel("type", string(d.Type)), metrics.NewLabel("state", d.State), metrics.NewLabel("application", string(d.Application)))
 	})
 	each("koffset_group_members", func(g *groupData, add func(float64, ...pair)) {
 		if g.description.Err == nil {
@@ -76,7 +77,7 @@ func (c *collection) writeGroups(w *writer) {
 	})
 	verdicts := map[inspect.Health]pair{}
 	for _, h := range inspect.Healths() {
-		verdicts[h] = newPair("verdict", string(h))
+		verdicts[h] = metrics.NewLabel("verdict", string(h))
 	}
 	each("koffset_group_verdict", func(g *groupData, add func(float64, ...pair)) { add(1, g.label, verdicts[g.health.Health]) })
 	each("koffset_group_partitions", func(g *groupData, add func(float64, ...pair)) {
@@ -105,7 +106,7 @@ func (c *collection) eachRow(w *writer, name string, f func(r *rowData) (float64
 			t := &c.topics[i]
 			for j := t.from; j < t.to; j++ {
 				if v, ok := f(&c.rows[j]); ok {
-					line(t.prefix, c.rows[j].partition, plainEnd, v)
+					line(t.prefix, c.rows[j].partition, metrics.PlainEnd, v)
 				}
 			}
 		}
@@ -123,7 +124,7 @@ func (c *collection) writePartitionTimes(w *writer) {
 	})
 	ends := map[inspect.Health]string{}
 	for _, h := range inspect.Healths() {
-		ends[h] = `",verdict="` + string(h) + plainEnd
+		ends[h] = `",verdict="` + string(h) + metrics.PlainEnd
 	}
 	w.lines("koffset_group_partition_verdict", func(line func(string, int32, string, float64)) {
 		for i := range c.topics {
@@ -148,7 +149,7 @@ func (c *collection) writeOwners(w *writer) {
 			t := &c.topics[i]
 			for j := t.from; j < t.to; j++ {
 				if m := c.rows[j].member; m != nil {
-					add(1, t.group, t.topic, newPair("partition", strconv.Itoa(int(c.rows[j].partition))), newPair("client_id", m.ClientID), newPair("host", strings.TrimPrefix(m.Host, "/")))
+					add(1, t.group, t.topic, metrics.NewLabel("partition", strconv.Itoa(int(c.rows[j].partition))), metrics.NewLabel("client_id", m.ClientID), metrics.NewLabel("host", strings.TrimPrefix(m.Host, "/")))
 				}
 			}
 		}
@@ -160,14 +161,14 @@ func (c *collection) eachLog(w *writer, name string, f func(t *inspect.TopicPart
 	s := c.look.Snapshot
 	w.lines(name, func(line func(string, int32, string, float64)) {
 		for _, topic := range c.sortedTopics() {
-			t, log, prefix := s.Topics[topic], s.Log[topic], labelPrefix(newPair("topic", topic))
+			t, log, prefix := s.Topics[topic], s.Log[topic], metrics.Prefix(metrics.NewLabel("topic", topic))
 			for i := range t.Partitions {
 				p := &t.Partitions[i]
 				if int(p.Number) >= len(log) {
 					continue
 				}
 				if v, ok := f(p, &log[p.Number]); ok {
-					line(prefix, p.Number, plainEnd, v)
+					line(prefix, p.Number, metrics.PlainEnd, v)
 				}
 			}
 		}

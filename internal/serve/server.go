@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // Options of a server.
@@ -39,7 +40,7 @@ type Server struct {
 	o          Options
 	sampler    *inspect.Sampler
 	data       collection
-	slab       slab
+	slab       metrics.Slab
 	page       atomic.Pointer[page]
 	refreshes  atomic.Int64
 	failures   atomic.Int64
@@ -184,7 +185,7 @@ func (s *Server) writeBody(out io.Writer, look *inspect.Look, began time.Time) e
 	}
 	w.one("koffset_partition_metrics_omitted", omitted)
 	w.one("koffset_refresh_duration_seconds", s.o.Now().Sub(began).Seconds())
-	return w.flush()
+	return w.Flush()
 }
 
 // Handler serves /metrics, /healthz and a page that names them.
@@ -199,13 +200,11 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-const contentType = "text/plain; version=0.0.4; charset=utf-8"
-
 // metrics copies the rendered page.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	p := s.page.Load()
 	h := w.Header()
-	h.Set("Content-Type", contentType)
+	h.Set("Content-Type", metrics.ContentType)
 	h.Set("Vary", "Accept-Encoding")
 	// An error from here on means that the reader went away.
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
@@ -229,8 +228,8 @@ func acceptsGzip(header string) bool {
 
 // writeOwn renders what is about koffset itself, as of the end of the last refresh.
 func (s *Server) writeOwn(out io.Writer) error {
-	w := newWriter(out, &slab{})
-	w.one("koffset_build_info", 1, newPair("version", s.o.Version))
+	w := newWriter(out, &metrics.Slab{})
+	w.one("koffset_build_info", 1, metrics.NewLabel("version", s.o.Version))
 	up := 0.0
 	if s.refreshes.Load() > 0 && s.lastFailed.Load() == nil {
 		up = 1
@@ -241,7 +240,7 @@ func (s *Server) writeOwn(out io.Writer) error {
 	if s.o.Costs != nil {
 		s.o.Costs.write(w)
 	}
-	return w.flush()
+	return w.Flush()
 }
 
 // healthz is 200 while the numbers are younger than three intervals and one time-out, else 503 with the reason.
