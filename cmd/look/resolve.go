@@ -22,6 +22,7 @@ type resolveOptions struct {
 	group     string
 	snap      cli.SnapshotFlags
 	origin    cli.OriginFlag
+	topics    topicChoice
 	isolation string
 	atOffset  string
 	show      int
@@ -58,6 +59,7 @@ records before and after the offset on each partition.` + cli.ExitStatus(
 			"  5  no such topic, partition or group"),
 		Example: `  koffset resolve orders
   koffset resolve orders payments:0,2-5 --to @-2h
+  koffset resolve --all-topics --exclude-internal -o csv
   koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
   koffset resolve orders:0 --at-offset 1234 --show 3`,
 		ValidArgsFunction: a.Completer().Topics(),
@@ -69,6 +71,7 @@ records before and after the offset on each partition.` + cli.ExitStatus(
 	o.pos.Completions(c)
 	o.snap.Add(f)
 	o.origin.Add(c, f)
+	o.topics.add(f)
 	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
@@ -81,15 +84,15 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	if o.format, err = o.out.Format(); err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		return cli.Usagef("koffset resolve TOPIC --to @-2h", "name a topic")
-	}
 	for _, arg := range args {
 		spec, err := offset.ParseTopicSpec(arg)
 		if err != nil {
 			return err
 		}
 		o.specs = append(o.specs, spec)
+	}
+	if err = o.topics.parse(o.specs); err != nil {
+		return err
 	}
 	if o.position, o.chosen, err = o.pos.Parse(cmd, clock); err != nil {
 		return err
@@ -236,12 +239,12 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 	if q.Saved, err = o.app.PickSaved(all, o.position, o.group, o.group != ""); err != nil {
 		return nil, 0, err
 	}
-	var names []string
-	for _, sp := range o.specs {
-		names = append(names, sp.Topic)
-	}
-	if q.Topics, err = inspect.ReadTopics(ctx, s.Client, names); err != nil {
+	var internal []string
+	if q.Topics, o.specs, internal, err = o.topics.choose(ctx, s.Client, o.specs); err != nil {
 		return nil, 0, err
+	}
+	if len(internal) > 0 {
+		o.app.Streams.Note("%s of Kafka's own left out: %s", text.Plural(len(internal), "topic"), cli.SomeNames(internal))
 	}
 	bad := 0
 	seen := map[offset.Partition]bool{}
