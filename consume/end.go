@@ -41,7 +41,9 @@ func (r *run) end(err error) (Summary, error) {
 	}
 	if r.member != nil { // it must not leave the group before its last commit
 		close(r.member.settled)
-		defer r.closeFetching(ctx)()
+		leave := r.member.leave()
+		closed := r.closeFetching(ctx)
+		defer func() { closed(); leave(ctx) }()
 	}
 	if err != nil {
 		s.Ended = Broken

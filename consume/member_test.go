@@ -79,10 +79,13 @@ func testMemberIdle(t *testing.T, cl *kgo.Client, topic string, join consume.Joi
 		t.Fatalf("%v, read %v", b.err, first.got)
 	}
 	kafkatest.Produce(t, cl, kafkatest.Records(topic, 1, 5, 2000, 1)...)
-	second := &collector{}
-	cfg.Sink = second
+	second, again := &collector{}, &notes{}
+	cfg.Sink, cfg.Notify = second, again.add
 	b = start(t, cfg)
 	b.reach(t, second.until(5))
+	if again.has("joining again") {
+		t.Errorf("the member that left was in the way:\n%s", again.text())
+	}
 	b.stop(nil)
 	b.wait(t)
 	if got := second.sorted(); b.err != nil || !slices.Equal(got, span(topic, 1, 4, 9)) {
