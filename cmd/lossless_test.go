@@ -43,13 +43,17 @@ func fullResponses(t *testing.T) (broker string, want []string) {
 	return c.ListenAddrs()[0], want
 }
 
-// lineAt runs a command line in a folder, until its context ends. Its clock goes a thousand times faster than time does, so that
-// partitions count as idle while their records are on the way.
-func lineAt(ctx context.Context, dir string, out io.Writer, args ...string) (code int, errs string) {
-	var b bytes.Buffer
+// fastLine is lineAt by a clock that goes a thousand times faster than time does, so that partitions count as idle while their
+// records are on the way.
+func fastLine(ctx context.Context, dir string, out io.Writer, args ...string) (code int, errs string) {
 	began := time.Now()
-	code = cmd.Run(ctx, args, cli.App{Streams: &render.Streams{In: strings.NewReader(""), Out: out, Err: &b}, Environ: []string{"HOME=" + dir}, Dir: dir,
-		Now: func() time.Time { return began.Add(1000 * time.Since(began)) }})
+	return lineAt(ctx, dir, func() time.Time { return began.Add(1000 * time.Since(began)) }, out, args...)
+}
+
+// lineAt runs a command line in a folder, until its context ends.
+func lineAt(ctx context.Context, dir string, now func() time.Time, out io.Writer, args ...string) (code int, errs string) {
+	var b bytes.Buffer
+	code = cmd.Run(ctx, args, cli.App{Streams: &render.Streams{In: strings.NewReader(""), Out: out, Err: &b}, Environ: []string{"HOME=" + dir}, Dir: dir, Now: now})
 	return code, b.String()
 }
 
@@ -95,7 +99,7 @@ func TestManyPartitionsIntoFiles(t *testing.T) {
 	t.Parallel()
 	broker, want := fullResponses(t)
 	dir := t.TempDir()
-	code, errs := lineAt(t.Context(), dir, io.Discard, "-b", broker, "consume", "full", "--from", "earliest", "--until", "latest", "-f", `%p:%o\n`, "-q",
+	code, errs := fastLine(t.Context(), dir, io.Discard, "-b", broker, "consume", "full", "--from", "earliest", "--until", "latest", "-f", `%p:%o\n`, "-q",
 		"--to-files", filepath.Join(dir, "out"), "--checkpoint-interval", "20s", "--checkpoint-dir", filepath.Join(dir, "ck"), "-g", "g")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s", code, errs)
@@ -113,12 +117,12 @@ func TestManyPartitionsInParts(t *testing.T) {
 	t.Parallel()
 	broker, want := fullResponses(t)
 	dir := t.TempDir()
-	if code, errs := lineAt(t.Context(), dir, io.Discard, "-b", broker, "split", "full", "--parts", "7", "--out", filepath.Join(dir, "r")); code != 0 {
+	if code, errs := fastLine(t.Context(), dir, io.Discard, "-b", broker, "split", "full", "--parts", "7", "--out", filepath.Join(dir, "r")); code != 0 {
 		t.Fatalf("exit status %d\n%s", code, errs)
 	}
 	var got bytes.Buffer
 	for part := range 7 {
-		code, errs := lineAt(t.Context(), dir, &got, "-b", broker, "consume", "--range-file", filepath.Join(dir, "r"), "--part", fmt.Sprint(part+1), "-f", `%p:%o\n`, "-q")
+		code, errs := fastLine(t.Context(), dir, &got, "-b", broker, "consume", "--range-file", filepath.Join(dir, "r"), "--part", fmt.Sprint(part+1), "-f", `%p:%o\n`, "-q")
 		if code != 0 {
 			t.Fatalf("part %d: exit status %d\n%s", part+1, code, errs)
 		}
@@ -164,7 +168,7 @@ func TestManyPartitionsStopped(t *testing.T) {
 	for len(got) < len(want) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := &stopper{left: min(1000, len(want)-len(got)), stop: func() { cancel(consume.ErrSuspended) }}
-		if code, errs := lineAt(ctx, dir, out, args...); code != 130 && code != 143 {
+		if code, errs := fastLine(ctx, dir, out, args...); code != 130 && code != 143 {
 			t.Fatalf("exit status %d\n%s", code, errs)
 		}
 		cancel(nil)
