@@ -314,3 +314,38 @@ func TestShareGroups(t *testing.T) {
 	}
 	b.koffset(0, "delete", g, "--execute")
 }
+
+// A group's name stands in every record of a commit and of its removal: 1,000 partitions of a long name are more than one
+// batch of the offsets topic in each direction.
+func TestWideGroupWithALongName(t *testing.T) {
+	const partitions = 1000
+	b := newBed(t, "classic", "wide")
+	topic := b.topic("t", partitions)
+	g := b.prefix + strings.Repeat("g", 1200-len(b.prefix))
+	full, none := map[string]map[int32]int64{topic: {}}, map[string]map[int32]int64{}
+	for p := range int32(partitions) {
+		full[topic][p] = 0
+	}
+	stands := func(after string, want map[string]map[int32]int64) {
+		t.Helper()
+		if got := b.offsets(g); !equal(got, want) {
+			t.Fatalf("after the %s it has %d commits, want %d", after, len(got[topic]), len(want[topic]))
+		}
+	}
+	first := func() {
+		b.koffset(0, "reset", g, "--create", "--topic", topic, "--to-earliest", "--execute")
+		stands("first commit", full)
+	}
+	first()
+	b.koffset(0, "undo", b.lastUndo(), "--execute")
+	stands("undo of the first commit", none)
+	first()
+	b.koffset(0, "delete", g, "--topic", topic, "--execute")
+	stands("delete of the offsets", none)
+	b.koffset(0, "undo", b.lastUndo(), "--execute")
+	stands("undo of the delete", full)
+	b.koffset(0, "delete", g, "--execute")
+	stands("delete of the group", none)
+	b.koffset(0, "undo", b.lastUndo(), "--execute")
+	stands("undo of the group's delete", full)
+}
