@@ -3,6 +3,7 @@
 package migrate_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,7 +21,16 @@ func TestRoundsOnTwoClusters(t *testing.T) {
 // Look-alikes and partitions that were dealt anew, on two real clusters.
 func TestLookAlikesOnTwoClusters(t *testing.T) {
 	src, dst := real.Kafka(t).Client(t), real.Second(t).Client(t)
-	sentAgain(t, src, dst, func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
+	sentAgain(t, src, dst, "again", func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
+	sentAgain(t, src, dst, "again.compacted", func() {
+		kafkatest.Until(t, "the target is compacted", func() bool {
+			// The active segment is never compacted; a later record makes a new one.
+			r := kafkatest.Record("again.compacted", 0, time.Now().UnixMilli(), "roll")
+			r.Key = fmt.Append(nil, r.Timestamp)
+			kafkatest.Produce(t, dst, r)
+			return !offsetsOf(t, dst, "again.compacted", 1)[0][550]
+		})
+	}, "cleanup.policy", "compact", "segment.ms", "1000", "min.cleanable.dirty.ratio", "0.01", "max.compaction.lag.ms", "1000")
 	dealtAnew(t, src, dst)
 }
 

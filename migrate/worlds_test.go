@@ -306,28 +306,28 @@ func (h history) judge(i *migrate.Item, left, there map[int64]bool) string {
 func TestSentAgainAndCompacted(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
-	sentAgain(t, src, dst, dc.Compact, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0")
+	sentAgain(t, src, dst, "again", dc.Compact, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0")
 }
 
 // The same where the target's head is deleted.
 func TestSentAgainAndTrimmed(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
-	sentAgain(t, src, dst, func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
+	sentAgain(t, src, dst, "again", func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
 }
 
 // sentAgain is the test on any two clusters. lose takes the first copies away from the target's topic, which has that configuration.
-func sentAgain(t *testing.T, src, dst *kgo.Client, lose func(), config ...string) {
+func sentAgain(t *testing.T, src, dst *kgo.Client, topic string, lose func(), config ...string) {
 	t.Helper()
-	kafkatest.CreateTopic(t, src, "again", 1)
-	kafkatest.CreateTopic(t, dst, "again", 1, config...)
+	kafkatest.CreateTopic(t, src, topic, 1)
+	kafkatest.CreateTopic(t, dst, topic, 1, config...)
 	var all []*kgo.Record
 	for i := range 900 {
 		n := i
 		if i >= 700 && i < 800 {
 			n = i - 200
 		}
-		all = append(all, &kgo.Record{Topic: "again", Timestamp: time.UnixMilli(1_700_000_000_000 + int64(n)*1000), Key: fmt.Appendf(nil, "k%d", n), Value: fmt.Appendf(nil, "%02000d", n)})
+		all = append(all, &kgo.Record{Topic: topic, Timestamp: time.UnixMilli(1_700_000_000_000 + int64(n)*1000), Key: fmt.Appendf(nil, "k%d", n), Value: fmt.Appendf(nil, "%02000d", n)})
 	}
 	kafkatest.Produce(t, src, all...)
 	var copies []*kgo.Record
@@ -339,13 +339,13 @@ func sentAgain(t *testing.T, src, dst *kgo.Client, lose func(), config ...string
 		kafkatest.Produce(t, dst, part...)
 	}
 	lose()
-	left := offsetsOf(t, dst, "again", 1)[0]
+	left := offsetsOf(t, dst, topic, 1)[0]
 	if left[550] || !left[600] || !left[750] {
 		t.Fatalf("the target has all records: %d", len(left))
 	}
 	for _, at := range []int64{499, 500, 501, 550, 598, 599, 600, 650, 700, 750} {
-		kafkatest.Commit(t, src, "again.g", kafkatest.At("again", 0, at))
-		i := translate(t, src, dst, "again.g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
+		kafkatest.Commit(t, src, topic+".g", kafkatest.At(topic, 0, at))
+		i := translate(t, src, dst, topic+".g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
 		want := at
 		if at < 600 && !left[at] {
 			want = 600 // the first unread record that is there
