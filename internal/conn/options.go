@@ -55,7 +55,7 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		kgo.DisableClientMetrics(),
 	}
 	if mech != nil {
-		opts = append(opts, kgo.SASL(login{mech, &d.waiting}))
+		opts = append(opts, kgo.SASL(login{mech, &d.waiting, &ending{}}))
 	}
 	return opts, d, nil
 }

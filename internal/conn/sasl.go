@@ -5,7 +5,9 @@ package conn
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -40,10 +42,54 @@ type login struct {
 	// waiting counts logins that wait for a third party, an identity provider
 	// or a KDC, so that a deadline is not blamed on the broker.
 	waiting *atomic.Int32
+	end     *ending
+}
+
+// ending closes a mechanism once no login uses it: one that waits for a KDC cannot be interrupted, and a client that is closed
+// does not wait for it either.
+type ending struct {
+	mu      sync.Mutex
+	running int
+	closed  bool
+}
+
+// begin says whether a login may begin.
+func (e *ending) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.running++
+	return true
+}
+
+// finish ends a login, and says whether it was the last one that Close left the closing to.
+func (e *ending) finish() (last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+	return e.closed && e.running == 0
+}
+
+// close lets no more logins begin, and says whether none is under way.
+func (e *ending) close() (idle bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	return e.running == 0
 }
 
 // Authenticate begins a login.
 func (l login) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	if !l.end.begin() {
+		return nil, nil, &loginError{net.ErrClosed}
+	}
+	defer func() {
+		if l.end.finish() {
+			l.destroy()
+		}
+	}()
 	l.waiting.Add(1)
 	session, first, err := l.Mechanism.Authenticate(ctx, host)
 	l.waiting.Add(-1)
@@ -55,6 +101,12 @@ func (l login) Authenticate(ctx context.Context, host string) (sasl.Session, []b
 
 // Close ends what the mechanism keeps running, such as Kerberos's renewals.
 func (l login) Close() {
+	if l.end.close() {
+		l.destroy()
+	}
+}
+
+func (l login) destroy() {
 	if c, ok := l.Mechanism.(sasl.ClosingMechanism); ok {
 		c.Close()
 	}
