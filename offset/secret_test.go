@@ -10,6 +10,9 @@ func TestMask(t *testing.T) {
 	for in, want := range map[string]string{
 		"postgres://u:pw@h:5432/db?sslpassword=pw&a=b":             "postgres://u:***@h:5432/db?sslpassword=***&a=b",
 		"store:redis://:pw@h/0":                                    "store:redis://:***@h/0",
+		"redis:/:pw@h/0":                                           "redis:/:***@h/0", // taken for a path
+		`topic "redis": "//:pw@h/0" is`:                            `topic "redis": "//:***@h/0" is`,
+		`topic "mysql": "u:pw@tcp(h:1)/db" is`:                     `topic "mysql": "u:***@tcp(h:1)/db" is`,
 		"redis://:p@w/pw?pw@h/0":                                   "redis://:***@h/0",
 		"postgres://h/db?user=u&password=pw":                       "postgres://h/db?user=u&password=***",
 		"postgres:host=h user=u password=pw dbname=d":              "postgres:host=h user=u password=*** dbname=d",

@@ -332,6 +332,3 @@ func (w *Run) operation() checkpointfile.Operation {
 	return checkpointfile.Operation{Command: w.App.CommandLine(), User: UserName(w.App), Host: HostName(),
 		Profile: w.S.Settings.Profile, Brokers: w.S.Settings.Brokers}
 }
-
-// Waited says that executing waits, so that what was read before is old.
-func (w *Flags) Waited() bool { return w.wait > 0 && w.Execute }

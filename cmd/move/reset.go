@@ -208,7 +208,7 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	}
 	pctx, cancel = s.Phase(ctx, "make the plan")
 	defer cancel()
-	if k := o.position.Kind; o.write.Waited() && (k == offset.OfGroup || k == offset.OfStore) {
+	if k := o.position.Kind; o.write.Waits() && (k == offset.OfGroup || k == offset.OfStore) {
 		// What was read before the wait may be old by now.
 		if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
 			return nil, nil, cli.Cause(pctx, err)
