@@ -43,7 +43,7 @@ func TestRealHeldBack(t *testing.T) {
 		t.Errorf("what is held back is not said:\n%s", errs)
 	}
 	// The latest of read_committed is before the transaction: that end is reached.
-	if errs := line(0, "consume", topic, "--from", "earliest", "--until", "latest", "-q"); !strings.Contains(errs, "open transactions hold back 4 offsets on 1 partitions") {
+	if errs := line(0, "consume", topic, "--from", "earliest", "--until", "latest", "-q"); !strings.Contains(errs, "open transactions hold back 4 offsets on 1 partition") {
 		t.Errorf("until latest, what is held back is not said:\n%s", errs)
 	}
 	x.End(true)

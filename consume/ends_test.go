@@ -170,7 +170,7 @@ func TestHeldBackIsSaid(t *testing.T) {
 	defer f.End(false)
 	said := &notes{}
 	sum, err := consume.Run(t.Context(), consume.Config{Client: cl, Topics: topics(f.Topic), Start: from(t, "earliest"), End: until(t, "latest"), Sink: &collector{}, Notify: said.add})
-	if err != nil || sum.Ended != consume.Finished || !said.has("open transactions hold back 4 offsets on 1 partitions") {
+	if err != nil || sum.Ended != consume.Finished || !said.has("open transactions hold back 4 offsets on 1 partition") {
 		t.Errorf("%v, ended %s, said\n%s", err, sum.Ended, said.text())
 	}
 }

@@ -232,6 +232,9 @@ func (m *member) leave() func(ctx context.Context) {
 	}
 }
 
+// errLostMeanwhile is a commit that the client did not send.
+var errLostMeanwhile = errors.New("it was not sent: the partition went to another member, or its topic was made again")
+
 // commit commits as the member. Every position gets the broker's answer.
 func (m *member) commit(ctx context.Context, positions []Position) func(yield func(Position, error) bool) {
 	return func(yield func(Position, error) bool) {
@@ -244,9 +247,13 @@ func (m *member) commit(ctx context.Context, positions []Position) func(yield fu
 		}
 		errs := map[offset.Partition]error{}
 		var whole error
+		left := errLostMeanwhile
 		m.cl.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 			if whole = err; err != nil || resp == nil {
 				return
+			}
+			if len(resp.Topics) > 0 {
+				left = errLeftOut
 			}
 			for _, t := range resp.Topics {
 				for _, p := range t.Partitions {
@@ -259,7 +266,7 @@ func (m *member) commit(ctx context.Context, positions []Position) func(yield fu
 			if whole != nil {
 				err = whole
 			} else if !answered {
-				err = errLeftOut
+				err = left
 			}
 			if !yield(p, err) {
 				return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -82,5 +83,5 @@ func (c *Config) heldNotices(p *Plan) []Notice {
 		return nil
 	}
 	return []Notice{warnf("they are read by a run that starts when the transaction has ended; read_uncommitted reads them now",
-		"open transactions hold back %d offsets on %d partitions (%s): this run ends before them", held, n, first)}
+		"open transactions hold back %s on %s (%s): this run ends before them", text.Plural(held, "offset"), text.Plural(n, "partition"), first)}
 }

@@ -336,7 +336,7 @@ func TestClientFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Client("auto.commit.interval.ms", "2s", "-X auto.commit.interval.ms", true); err != nil {
+	if err := s.Client("auto.commit.interval.ms", "2000", "-X auto.commit.interval.ms", true); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Resolve()

@@ -103,8 +103,9 @@ func (x *reader) duration(key string) time.Duration {
 	if !ok {
 		x.fail(v, "write 30s, 10 min, 1h, or milliseconds", "%q is not a length of time", v.Text)
 	}
-	// A flag's bare number is a usage error everywhere in koffset: peers read seconds as often as milliseconds.
-	if v.Source.Layer == FromFlag && ok && d != 0 && strings.Trim(v.Text, "0123456789") == "" {
+	// A flag's bare number is a usage error everywhere in koffset: peers read seconds as often as milliseconds. A client's own
+	// key, as -X has it, ends with its unit.
+	if v.Source.Layer == FromFlag && !strings.HasSuffix(v.Source.Name, ".ms") && ok && d != 0 && strings.Trim(v.Text, "0123456789") == "" {
 		x.fail(v, "write "+v.Text+"ms or "+v.Text+"s", "%q has no unit", v.Text)
 	}
 	return d
