@@ -164,7 +164,7 @@ func (c *commits) do(ctx context.Context, job commitJob) committed {
 	return out
 }
 
-// sameTopics refuses positions of a topic that is not the one they were read from. Brokers before 4.1 are told the name alone,
+// sameTopics refuses positions of a topic that is not the one they were read from. Brokers before 4.2 are told the name alone,
 // and would take the old topic's offsets for the new one's. The error is an *Error where the topic is another one or gone.
 func (c *commits) sameTopics(ctx context.Context, marks []mark) error {
 	ids := topicIDs(marks)
