@@ -191,14 +191,19 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 			positions = map[string]offset.Saved{l.Group: *by.Any}
 		}
 	default:
-		if opts.Groups, err = chosenGroups(pctx, s, &o.groups, args); err != nil {
+		var lost []error
+		if opts.Groups, lost, err = knownGroups(pctx, s, &o.groups, args); err != nil {
 			return false, err
+		}
+		for _, err := range lost { // what the others know is exported, and the last line says that it is not all
+			o.app.Streams.Fail(render.Failure{Err: err, Kind: offset.KindPartial})
 		}
 		cancel()
 		sink.progress = o.app.Streams.Progress("exporting groups")
 		sink.progress.Set(0, int64(len(opts.Groups)))
 		defer sink.progress.Stop()
-		return migrate.ReadGroups(ctx, s.Client, opts, sink.sink())
+		incomplete, err = migrate.ReadGroups(ctx, s.Client, opts, sink.sink())
+		return incomplete || len(lost) > 0, err
 	}
 	incomplete, err = migrate.ReadPositions(pctx, s.Client, opts, offset.Mask(o.from), positions, o.origin.Allow, o.app.SayOrigin, sink.sink())
 	return incomplete, cli.Cause(pctx, err)

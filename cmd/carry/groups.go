@@ -14,21 +14,31 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// chosenGroups are the groups of a cluster that arguments and flags name; every name must be in the list.
+// chosenGroups are the groups of a cluster that arguments and flags name, all of them.
 func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []string) ([]inspect.Group, error) {
+	groups, lost, err := knownGroups(ctx, s, g, args)
+	if err == nil {
+		err = errors.Join(lost...)
+	}
+	return groups, err
+}
+
+// knownGroups are those of the chosen groups that are known. lost says what is not: a broker that did not list its groups, where a
+// pattern chooses, and named groups whose coordinator does not answer.
+func knownGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []string) (groups []inspect.Group, lost []error, err error) {
 	names, m, err := g.Resolve(args)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(names) == 0 && len(g.Match) == 0 && !g.All {
-		return nil, cli.Usagef("name groups, or use --group-match REGEX or --all-groups", "which groups? none was given")
+		return nil, nil, cli.Usagef("name groups, or use --group-match REGEX or --all-groups", "which groups? none was given")
 	}
 	listed, missing, err := s.Cluster.ListGroups(ctx, s.Client)
 	if err != nil {
-		return nil, cli.Cause(ctx, err)
+		return nil, nil, cli.Cause(ctx, err)
 	}
 	if len(missing) > 0 && (g.All || len(g.Match) > 0) {
-		return nil, fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...))
+		lost = append(lost, fmt.Errorf("the list of groups is not complete: %w", errors.Join(missing...)))
 	}
 	var out []inspect.Group
 	have := map[string]bool{}
@@ -45,31 +55,33 @@ func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args [
 			out = append(out, x)
 		}
 	}
-	unlisted, err := unlistedGroups(ctx, s, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return have[n] }), known, len(missing) > 0)
+	unlisted, failed, err := unlistedGroups(ctx, s, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return have[n] }), known, len(missing) > 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	lost = append(lost, failed...)
 	out = append(out, unlisted...)
 	if len(share) > 0 {
 		s.App.Streams.Note("%s left out, since they have no commits that could be carried: %s", text.Plural(len(share), "share group"), strings.Join(share, ", "))
 	}
-	if len(out) == 0 && len(unlisted) == 0 {
-		return nil, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	if len(out) == 0 && len(lost) > 0 {
+		return nil, nil, errors.Join(lost...)
 	}
-	return out, nil
+	if len(out) == 0 {
+		return nil, nil, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	}
+	return out, lost, nil
 }
 
 // unlistedGroups asks for named groups that the list lacks: it lacks those of a coordinator that is away, and those that may
 // not be described. What cannot be answered is not the same as a group that is not there. incomplete says that a broker did
 // not list its groups.
-func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, incomplete bool) ([]inspect.Group, error) {
+func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, incomplete bool) (out []inspect.Group, failed []error, err error) {
 	var ask []inspect.Group
 	for _, n := range names {
 		ask = append(ask, inspect.Group{Name: n})
 	}
 	described := inspect.Describe(ctx, s.Client, ask)
-	var out []inspect.Group
-	var failed []error
 	for _, g := range ask {
 		d := described[g.Name]
 		switch {
@@ -82,13 +94,13 @@ func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, 
 			if near := text.Near(g.Name, known); len(near) > 0 {
 				hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
-			return nil, cli.Faultf(offset.KindNotFound, hint, "group %q does not exist", g.Name)
+			return nil, nil, cli.Faultf(offset.KindNotFound, hint, "group %q does not exist", g.Name)
 		default:
 			g = d.Group
 			out = append(out, g)
 		}
 	}
-	return out, errors.Join(failed...)
+	return out, failed, nil
 }
 
 // migrateFault gives errors of package migrate their exit status and next step.
