@@ -128,6 +128,9 @@ func (e *NothingSavedError) Error() string {
 	return fmt.Sprintf("%s has no offsets for it, only for %s", e.Position, strings.Join(names, ", "))
 }
 
+// ErrorKind is that of what it is one of.
+func (e *NothingSavedError) ErrorKind() offset.ErrorKind { return offset.KindNotFound }
+
 // Is makes it one of those that have nothing in scope.
 func (e *NothingSavedError) Is(target error) bool { return target == ErrNothingInScope }
 
