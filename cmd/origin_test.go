@@ -20,6 +20,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/migrate"
 )
 
 // bench runs koffset in one folder.
@@ -272,5 +273,118 @@ func TestOriginProvisional(t *testing.T) {
 	if code, out, errs := w.run(brokers, "resolve", "orders", "--to", "file:pending.jsonl"); code != 3 || !strings.Contains(errs, "open transaction") {
 		t.Errorf("from the export: status %d\n%s%s", code, out, errs)
 	}
+	// An import has no rule for what it may become: the row is unresolved, and never "without a commit".
+	target, tcl := originCluster(t, "cluster-B", 20)
+	for _, cluster := range [][]string{brokers, target} {
+		line := []string{"migrate", "import", "pending.jsonl", "--map-group", "other=copy", "--execute", "--yes"}
+		code, out, errs := w.run(cluster, line...)
+		if code != 3 || !strings.Contains(out+errs, "a transaction that was open when the export was made") || !strings.Contains(errs, "1 unresolved") || strings.Contains(errs, "without a commit") {
+			t.Errorf("import: status %d\n%s%s", code, out, errs)
+		}
+		if code, out, errs = w.run(cluster, append(line, "--skip-unresolved")...); !strings.Contains(errs, "1 partition left: unresolved") {
+			t.Errorf("import, skipping: status %d\n%s%s", code, out, errs)
+		}
+	}
+	for _, cl := range []*kgo.Client{cl, tcl} {
+		if got := kafkatest.Commits(t, cl, "copy"); len(got) > 0 {
+			t.Errorf("the import stored %+v", got)
+		}
+	}
 	settle(true)
+}
+
+// onText calls do when the text is written for the first time.
+type onText struct {
+	bytes.Buffer
+	text string
+	do   func()
+}
+
+func (w *onText) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if w.do != nil && strings.Contains(w.String(), w.text) {
+		do := w.do
+		w.do = nil
+		do()
+	}
+	return n, err
+}
+
+// What a source held before --wait-empty waited is not what it holds after.
+func TestSourceIsReadAfterTheWait(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	brokers, cl := originCluster(t, "cluster-A", 20)
+	kafkatest.Commit(t, cl, "other", kafkatest.At("orders", 0, 6))
+	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 3))
+	settle := kafkatest.PendingCommit(t, cl, "txn", "app", kafkatest.At("orders", 0, 4))
+	var out bytes.Buffer
+	errs := &onText{text: "waiting: ", do: func() {
+		kafkatest.Commit(t, cl, "other", kafkatest.At("orders", 0, 9))
+		settle(false)
+	}}
+	st := &render.Streams{In: strings.NewReader(""), Out: &out, Err: errs, Env: func(string) string { return "" }}
+	code := cmd.Run(t.Context(), []string{"-b", strings.Join(brokers, ","), "reset", "app", "--topic", "orders", "--to-group", "other", "--execute", "--wait-empty", "60s"},
+		cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: w.dir, Home: w.dir, Now: time.Now})
+	if code != 0 || errs.do != nil {
+		t.Fatalf("status %d, waited: %t\n%s%s", code, errs.do == nil, &out, errs)
+	}
+	if got := kafkatest.Commits(t, cl, "app")["orders"][0].Offset; got != 9 {
+		t.Errorf("app stands at %d, and other stood at 9 when the wait was over\n%s", got, &out)
+	}
+}
+
+// A file of several groups: those that are not used are named, and so is what it has where the group is not in it.
+func TestSourceOfOtherGroups(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	brokers, cl := originCluster(t, "cluster-A", 20)
+	for _, g := range []string{"app", "absent"} {
+		kafkatest.Commit(t, cl, g, kafkatest.At("orders", 0, 3))
+	}
+	w.write("all.csv", "app,orders,0,6\nbilling,orders,0,7\naudit,orders,0,8\n")
+	code, out, errs := w.run(brokers, "reset", "app", "--from-file", "all.csv")
+	if code != 0 || !strings.Contains(errs, "also has offsets of 2 other groups, which are not used: audit, billing") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = w.run(brokers, "reset", "absent", "--from-file", "all.csv")
+	if code != 5 || !strings.Contains(errs, "has no offsets for it, only for app, audit, billing") || strings.Contains(errs, "no committed topic matches") {
+		t.Errorf("a group that is not in the file: status %d\n%s%s", code, out, errs)
+	}
+}
+
+// The header of an export has the topics of all groups: a count of partitions that differs is seen for the last one too.
+func TestExportOfStoreHasAllTopics(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	a, acl := originCluster(t, "cluster-A", 20)
+	b, bcl := originCluster(t, "cluster-B", 20)
+	kafkatest.CreateTopic(t, acl, "payments", 3)
+	kafkatest.CreateTopic(t, bcl, "payments", 5)
+	for _, cl := range []*kgo.Client{acl, bcl} {
+		kafkatest.Produce(t, cl, kafkatest.Records("payments", 0, 20, 1_710_072_000_000, 1000)...)
+	}
+	kafkatest.Commit(t, acl, "app", kafkatest.At("orders", 0, 6))
+	kafkatest.Commit(t, acl, "zeta", kafkatest.At("payments", 0, 7))
+	w.must(a, "migrate", "export", "app", "zeta", "--to-store", "sqlite:store.db?create=true")
+	head, _, _ := strings.Cut(w.must(a, "migrate", "export", "--from", "store:sqlite:store.db", "--out", "all.jsonl"), "\n")
+	data, err := os.ReadFile(filepath.Join(w.dir, "all.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := migrate.ReadExport("all.jsonl", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int32{}
+	for _, topic := range x.Topics {
+		counts[topic.Name] = int32(topic.Partitions)
+	}
+	if len(counts) != 2 || counts["orders"] != 1 || counts["payments"] != 3 {
+		t.Errorf("the header has %v\n%s", counts, head)
+	}
+	code, out, errs := w.run(b, "migrate", "import", "all.jsonl")
+	if code != 3 || !regexp.MustCompile(`payments.*3 partitions|3 partitions.*5`).MatchString(out+errs) {
+		t.Errorf("3 partitions into 5: status %d\n%s%s", code, out, errs)
+	}
 }

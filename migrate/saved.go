@@ -115,8 +115,12 @@ func ExportOf(name string, from map[string]offset.Saved) *Export {
 		maps.Copy(ids, one.Origin.TopicIDs)
 		g := Group{Name: group}
 		for _, p := range slices.SortedFunc(maps.Keys(one.Offsets), offset.Partition.Compare) {
-			c := one.Offsets[p].Committed
-			g.Rows = append(g.Rows, Row{Group: group, Partition: p, Committed: &c})
+			f := one.Offsets[p]
+			row := Row{Group: group, Partition: p, Marker: f.Marker, Provisional: f.Provisional}
+			if f.Marker == "" && !f.NoValue {
+				row.Committed = &f.Committed
+			}
+			g.Rows = append(g.Rows, row)
 		}
 		x.Groups = append(x.Groups, g)
 	}

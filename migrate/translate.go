@@ -134,6 +134,10 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	if r.Gone {
 		return Translation{Outcome: NoCommit, Proof: "the topic or partition does not exist any more at the source"}
 	}
+	if r.Provisional {
+		return Translation{Outcome: Unresolved, Reasons: []string{"a transaction that was open when the export was made holds a commit for it: what is stored then is not known"},
+			Hint: "export it again when the transaction has ended"}
+	}
 	if r.Committed == nil {
 		if r.Marker != "" {
 			return Translation{Outcome: Unresolved, Reasons: []string{fmt.Sprintf("the source says %q: it has not read the partition yet", r.Marker)}}
