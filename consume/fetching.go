@@ -125,8 +125,9 @@ func (r *run) stopFetching(p *part) {
 	}
 	p.fetching = false
 	set := map[string][]int32{p.Topic: {p.Partition.Partition}}
-	if r.member != nil {
-		r.fetch.PauseFetchPartitions(set) // it stays the group's
+	if r.member != nil || p.over() {
+		// A member's stays the group's. And to remove one breaks off the fetch of all the others, and its connection.
+		r.fetch.PauseFetchPartitions(set)
 		return
 	}
 	r.fetch.RemoveConsumePartitions(set)
