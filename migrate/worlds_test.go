@@ -171,7 +171,7 @@ func TestWorlds(t *testing.T) {
 		{"markers, compacted target", 40, 200, 4000, false, true, true, true},
 		{"markers, compacted source", 40, 200, 4000, true, false, false, true},
 		{"100,000 records", 1, 100_000, 1 << 20, false, true, true, false},
-		{"100,000 records, not compacted", 1, 100_000, 1 << 20, false, false, false, false},
+		{"100,000 records, not compacted", 4, 25_000, 1 << 20, false, false, true, false},
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(n), 99))
