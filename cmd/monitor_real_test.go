@@ -363,4 +363,23 @@ func TestAgesOnARealLog(t *testing.T) {
 	if r := runLine(t, "-b", b.kafka.Bootstrap(), "check", b.prefix+"ahead", "--max-lag-time", "5m"); r.code != 4 || !strings.Contains(r.err, "its time lies in the future") {
 		t.Errorf("check of an age that is unknown: exit status %d\n%s%s", r.code, r.out, r.err)
 	}
+	recordsWithoutATime(t, b)
+}
+
+// recordsWithoutATime are stored with -1, as producers before Kafka 0.10 and some bridges leave them: no age, and no 1969.
+func recordsWithoutATime(t *testing.T, b *lookBed) {
+	t.Helper()
+	topic := b.topic("timeless", 1, 0)
+	for range 3 {
+		kafkatest.Produce(t, b.cl, kafkatest.Record(topic, 0, -1, "timeless"))
+	}
+	g := b.prefix + "timeless"
+	kafkatest.Commit(t, b.cl, g, kafkatest.At(topic, 0, 0))
+	r := runLine(t, "-b", b.kafka.Bootstrap(), "inspect", g, "--lag-time", "-o", "json")
+	if r.code != 0 || !strings.Contains(r.out, `"lag_seconds":null`) || !strings.Contains(r.out, `"lag_time_unknown":"no-timestamp"`) || strings.Contains(r.out, "1969") {
+		t.Errorf("records without a time: exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := runLine(t, "-b", b.kafka.Bootstrap(), "check", g, "--max-lag-time", "5m"); r.code != 4 {
+		t.Errorf("check of records without a time: exit status %d\n%s%s", r.code, r.out, r.err)
+	}
 }

@@ -37,8 +37,8 @@ func syncKilled(t *testing.T, src, dst *kgo.Client, from, to string) {
 	kafkatest.Commit(t, dst, "killed.g", kafkatest.At("killed", 0, 1)) // from before: the first commit goes over it
 	home := t.TempDir()
 	args := []string{"-b", to, "migrate", "sync", "killed.g", "--source-bootstrap-server", from, "--execute", "--interval", "1s"}
-	for n := range 8 {
-		kafkatest.Commit(t, src, "killed.g", kafkatest.At("killed", 0, int64(50+10*n)))
+	for n := range 20 {
+		kafkatest.Commit(t, src, "killed.g", kafkatest.At("killed", 0, int64(50+5*n)))
 		var said bytes.Buffer
 		c := koffset(t, home, args...)
 		c.Stderr = &said
@@ -56,7 +56,7 @@ func syncKilled(t *testing.T, src, dst *kgo.Client, from, to string) {
 	if err != nil || bytes.Contains(out, []byte("taken over")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got := kafkatest.CommittedOffsets(t, dst, "killed.g", "killed")[0]; got != 90 {
-		t.Errorf("the target has %d, want 90", got)
+	if got := kafkatest.CommittedOffsets(t, dst, "killed.g", "killed")[0]; got != 115 {
+		t.Errorf("the target has %d, want 115", got)
 	}
 }

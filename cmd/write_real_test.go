@@ -349,3 +349,27 @@ func TestWideGroupWithALongName(t *testing.T) {
 	b.koffset(0, "undo", b.lastUndo(), "--execute")
 	stands("undo of the group's delete", full)
 }
+
+// A check of what may not be seen does not hold: without rights on topics nothing of a group is known, and with rights on some only
+// what is expected beside them tells.
+func TestCheckWithoutRights(t *testing.T) {
+	b := newBed(t, "classic", "blind")
+	ta, tb := b.topic("a", 1), b.topic("b", 1)
+	b.produce(ta, 1, 10, time.Second)
+	b.produce(tb, 1, 10, time.Second)
+	g := b.prefix + "g"
+	b.own = []string{g}
+	kafkatest.Commit(t, b.cl, g, kafkatest.At(ta, 0, 10), kafkatest.At(tb, 0, 1))
+	k, user := b.kafka, kafkatest.LimitedUser
+	k.Allow(t, user, kmsg.ACLResourceTypeGroup, g, kmsg.ACLOperationRead)
+	check := func(args ...string) ran {
+		return run(t, b.home, "", false, append([]string{"-b", k.Secure().SASLAddr, "--command-config", k.CommandConfig(t, user), "check", g, "--max-lag", "99999"}, args...)...)
+	}
+	if r := check("-o", "json"); r.code != 4 && r.code != 7 || strings.Contains(r.out, `"ok":true`) {
+		t.Errorf("without rights on topics: status %d\n%s%s", r.code, r.out, r.err)
+	}
+	k.Allow(t, user, kmsg.ACLResourceTypeTopic, ta, kmsg.ACLOperationRead, kmsg.ACLOperationDescribe)
+	if r := check("--expect-topics", ta+","+tb, "-o", "json"); r.code == 0 || !strings.Contains(r.out+r.err, tb) {
+		t.Errorf("with a hidden topic that is expected: status %d\n%s%s", r.code, r.out, r.err)
+	}
+}

@@ -150,10 +150,6 @@ func (p *part) position() Position {
 	return Position{Partition: p.Partition, Offset: p.next, LeaderEpoch: p.epoch}
 }
 
-func sortParts(list []*part) {
-	slices.SortFunc(list, func(a, b *part) int { return a.Compare(b.Partition) })
-}
-
 func sorted(ns []int32) []int32 {
 	out := slices.Clone(ns)
 	slices.Sort(out)

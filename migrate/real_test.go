@@ -165,6 +165,37 @@ func mirrorStrategy(t *testing.T, a, b *kgo.Client, q migrate.Query, source map[
 		t.Error("MirrorMaker's topics resolved nothing")
 	}
 	t.Logf("strategy mm2 resolved %d of %d positions", resolved, len(res.Items))
+	checkpointBeyondSyncs(t, b, q, source)
+}
+
+// checkpointBeyondSyncs writes checkpoints that say more than MirrorMaker's syncs prove, as one that was written before a restart does:
+// each group of mm.plain at the target's log end. Nobody loses a record to them.
+func checkpointBeyondSyncs(t *testing.T, b *kgo.Client, q migrate.Query, source map[string][]*kgo.Record) {
+	t.Helper()
+	end := kafkatest.Bounds(t, b, "src.mm.plain")[0].End
+	for _, r := range q.Rows {
+		if r.Topic == "mm.plain" {
+			kafkatest.Produce(t, b, &kgo.Record{Topic: migrate.CheckpointsTopic("src"), Key: enc(r.Group, "src.mm.plain", int32(0)),
+				Value: enc(int16(0), r.Committed.Offset, end, "")})
+		}
+	}
+	m := *q.MM2
+	if err := m.ReadCheckpoints(t.Context(), b, migrate.CheckpointsTopic("src")); err != nil {
+		t.Fatal(err)
+	}
+	if c := m.Checkpoint("mm.plain.5", offset.Partition{Topic: "src.mm.plain"}, 5); c == nil || c.Target != end {
+		t.Fatalf("the checkpoint of mm.plain.5 is %v, want one at %d", c, end)
+	}
+	q.MM2 = &m
+	res, err := migrate.TranslateAll(t.Context(), b, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range res.Items {
+		if i.Row.Topic == "mm.plain" {
+			judgeMirror(t, i, source["mm.plain"], readAll(t, b, "src.mm.plain"))
+		}
+	}
 }
 
 func topicThere(t *testing.T, cl *kgo.Client, topic string) bool {

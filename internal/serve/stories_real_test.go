@@ -56,3 +56,19 @@ func quoteLabels(sample string) string {
 	}
 	return name + "{" + strings.Join(ls, ",") + "}"
 }
+
+// firing is who is told what at the end of the stories: "severity group alert".
+func firing() []string {
+	return []string{
+		"critical poison KoffsetReaderStuck",
+		"critical stuck KoffsetReaderStuck",
+		"warning away KoffsetPartlyBlind",
+		"warning expires KoffsetAboutToExpire",
+		"warning expires KoffsetGroupStopped",
+		"warning finished-1 KoffsetGroupStopped",
+		"warning finished-2 KoffsetGroupStopped",
+		"warning finished-3 KoffsetGroupStopped",
+		"warning slow KoffsetGapGrowing",
+		"warning slow KoffsetLagGrowing",
+	}
+}

@@ -100,22 +100,6 @@ func recordStories(t *testing.T) *recording {
 	return rec
 }
 
-// firing is who is told what at the end of the stories: "severity group alert".
-func firing() []string {
-	return []string{
-		"critical poison KoffsetReaderStuck",
-		"critical stuck KoffsetReaderStuck",
-		"warning away KoffsetPartlyBlind",
-		"warning expires KoffsetAboutToExpire",
-		"warning expires KoffsetGroupStopped",
-		"warning finished-1 KoffsetGroupStopped",
-		"warning finished-2 KoffsetGroupStopped",
-		"warning finished-3 KoffsetGroupStopped",
-		"warning slow KoffsetGapGrowing",
-		"warning slow KoffsetLagGrowing",
-	}
-}
-
 // What the stories are recorded as, at their end.
 func TestStories(t *testing.T) {
 	rec := recordStories(t)
