@@ -321,6 +321,9 @@ func TestWideGroupWithALongName(t *testing.T) {
 	const partitions = 1000
 	b := newBed(t, "classic", "wide")
 	topic := b.topic("t", partitions)
+	kafkatest.Until(t, "all 1,000 partitions are led", func() bool {
+		return run(t, b.home, "", false, "-b", b.kafka.Bootstrap(), "resolve", topic, "-o", "tsv").code == 0
+	})
 	g := b.prefix + strings.Repeat("g", 1200-len(b.prefix))
 	full, none := map[string]map[int32]int64{topic: {}}, map[string]map[int32]int64{}
 	for p := range int32(partitions) {

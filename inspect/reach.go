@@ -54,15 +54,27 @@ func anyBroker[T any](ctx context.Context, ask func(ctx context.Context) (T, err
 				return a.v, nil
 			}
 			errs = append(errs, a.err)
-			if failed++; failed == asked {
-				return a.v, errs[0] // kgo has tried others already
+			if failed++; failed < asked {
+				continue
 			}
+			// Where nothing listens the next request goes to another broker; seen with one of two brokers stopped: kgo handed
+			// the refused connection on. Other errors (a login, a certificate) are the same everywhere, and not tried again.
+			if asked == hedges || !notDialled(a.err) {
+				return a.v, errs[0]
+			}
+			next()
 		case <-tick.C:
 			if asked < hedges {
 				next()
 			}
 		}
 	}
+}
+
+// notDialled says that a connection was not made at all.
+func notDialled(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // metadata asks any broker for metadata.

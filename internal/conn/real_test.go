@@ -123,6 +123,7 @@ func TestRealClientCredentials(t *testing.T) {
 	sec := realKafka.Kafka(t).Secure()
 	var served atomic.Int32
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json") // RFC 6749, section 5.1
 		if id, secret, _ := r.BasicAuth(); id != "client" || secret != "secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
