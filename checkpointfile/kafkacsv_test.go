@@ -73,7 +73,7 @@ func FuzzKafkaCSV(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := WriteKafkaCSV(&b, rows, rows[0].Group != ""); err != nil {
+		if err := WriteKafkaCSV(&b, rows, rows[0].Grouped); err != nil {
 			t.Fatal(err)
 		}
 		again, err := ReadKafkaCSV("f", &b)
