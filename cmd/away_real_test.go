@@ -43,6 +43,10 @@ func newAway(t *testing.T, prefix string) *awayBed {
 		kafkatest.Commit(t, b.cl, g, kafkatest.At(b.topic, 0, 4), kafkatest.At(b.topic, 1, 5), kafkatest.At(b.topic, 2, 6))
 		kafkatest.Replicas(t, b.cl, offsetsTopic, n, ringFrom(n)...)
 	}
+	kafkatest.Until(t, "the new coordinators have loaded their groups", func() bool {
+		r := runLine(t, "-b", k.Bootstrap(), "inspect", "-o", "tsv")
+		return !slices.ContainsFunc(b.groups, func(g string) bool { return !strings.Contains(r.out, g) })
+	})
 	return b
 }
 
