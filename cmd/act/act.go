@@ -61,13 +61,13 @@ func (w *Flags) AddImpact(c *cobra.Command) {
 	c.Flags().BoolVar(&w.impact, "impact", false, "show the times at both ends, bytes and retention (by itself up to 200 partitions; --impact=false turns it off)")
 }
 
-// AddAllowDrift adds --allow-drift; what says what it accepts here.
 // AddEvict adds the flags that send away what a stopped application left in a group.
 func (w *Flags) AddEvict(c *cobra.Command) {
 	c.Flags().BoolVar(&w.Evict, "evict", false, "remove static members that a stopped application left behind")
 	c.Flags().StringVar(&w.evict, "evict-watch", "10s", "after evicting, watch for this `DURATION` whether a member comes back: then its application runs, and nothing is deleted")
 }
 
+// AddAllowDrift adds --allow-drift; what says what it accepts here.
 func (w *Flags) AddAllowDrift(c *cobra.Command, what string) {
 	c.Flags().BoolVar(&w.AllowDrift, "allow-drift", false, what)
 }
