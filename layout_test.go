@@ -30,33 +30,34 @@ const module = "github.com/koffset/koffset"
 // below it. A package of no line may have none. Programs (bench, cmd/gendocs) may have any.
 func arrows() map[string][]string {
 	all := map[string][]string{
-		".":                   {"cmd"},
-		"internal/wholefile":  {},
-		"cmd":                 {"cmd/...", "internal/render", "offset"},
-		"cmd/cli":             {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/conn", "internal/render", "internal/wholefile", "migrate/...", "offset"},
-		"cmd/act":             {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "internal/wholefile", "offset", "reset"},
-		"completions":         {"inspect", "internal/wholefile", "offset"},
-		"offset":              {},
-		"inspect":             {"internal/records", "offset"},
-		"checkpointfile":      {"offset", "checkpointfile/flink", "internal/wholefile"},
-		"reset":               {"inspect", "internal/commits", "internal/records", "checkpointfile/...", "offset"},
-		"consume":             {"inspect", "internal/commits", "internal/metrics", "internal/records", "checkpointfile/...", "offset"},
-		"consume/...":         {"consume/...", "checkpointfile/...", "inspect", "internal/wholefile", "offset"},
-		"migrate":             {"reset", "inspect", "internal/records", "checkpointfile/...", "offset"},
-		"migrate/store/...":   {"migrate/store/...", "checkpointfile", "offset"},
-		"internal/commits":    {"inspect", "offset"},
-		"internal/conn":       {"internal/wholefile", "offset"},
-		"internal/records":    {"offset"},
-		"internal/render":     {"offset"},
-		"internal/text":       {},
-		"internal/sandbox":    {},
-		"internal/kafkatest":  {},
-		"internal/flinktest":  {},
-		"internal/watch":      {"inspect", "internal/render", "offset"},
-		"internal/metrics":    {},
-		"internal/serve":      {"inspect", "internal/metrics", "offset"},
-		"checkpointfile/...":  {"offset", "checkpointfile/...", "internal/wholefile"},
-		"internal/render/...": {"internal/render/..."},
+		".":                    {"cmd"},
+		"internal/wholefile":   {},
+		"cmd":                  {"cmd/...", "internal/render", "offset"},
+		"cmd/cli":              {"checkpointfile/...", "completions", "consume/...", "inspect", "internal/conn", "internal/consumeconf", "internal/render", "internal/wholefile", "migrate/...", "offset"},
+		"cmd/act":              {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "internal/wholefile", "offset", "reset"},
+		"completions":          {"inspect", "internal/wholefile", "offset"},
+		"offset":               {},
+		"inspect":              {"internal/records", "offset"},
+		"checkpointfile":       {"offset", "checkpointfile/flink", "internal/wholefile"},
+		"reset":                {"inspect", "internal/commits", "internal/records", "checkpointfile/...", "offset"},
+		"consume":              {"inspect", "internal/commits", "internal/metrics", "internal/records", "checkpointfile/...", "offset"},
+		"consume/...":          {"consume/...", "checkpointfile/...", "inspect", "internal/wholefile", "offset"},
+		"migrate":              {"reset", "inspect", "internal/records", "checkpointfile/...", "offset"},
+		"migrate/store/...":    {"migrate/store/...", "checkpointfile", "offset"},
+		"internal/commits":     {"inspect", "offset"},
+		"internal/conn":        {"internal/wholefile", "offset"},
+		"internal/consumeconf": {"consume/...", "checkpointfile", "offset"},
+		"internal/records":     {"offset"},
+		"internal/render":      {"offset"},
+		"internal/text":        {},
+		"internal/sandbox":     {},
+		"internal/kafkatest":   {},
+		"internal/flinktest":   {},
+		"internal/watch":       {"inspect", "internal/render", "offset"},
+		"internal/metrics":     {},
+		"internal/serve":       {"inspect", "internal/metrics", "offset"},
+		"checkpointfile/...":   {"offset", "checkpointfile/...", "internal/wholefile"},
+		"internal/render/...":  {"internal/render/..."},
 	}
 	for _, room := range rooms() {
 		all[room] = []string{"cmd/cli", "cmd/act", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"}
@@ -78,7 +79,7 @@ func outside() map[string][]string {
 		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
 		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "inspect", "internal/commits", "internal/conn", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
 		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
-		"go.yaml.in/yaml":                         {"internal/conn", "consume/settings"},
+		"go.yaml.in/yaml":                         {"internal/conn", "internal/consumeconf"},
 		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},
 		"github.com/jackc/pgx":                    {"migrate/store/postgres"},
 		"github.com/go-sql-driver/mysql":          {"migrate/store/mysql"},
@@ -262,7 +263,7 @@ func (s source) calls(yield func(name string, n ast.Node)) {
 
 func TestHouseRules(t *testing.T) {
 	t.Parallel()
-	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/conn", "internal/records", "internal/serve", "internal/watch", "internal/sandbox"}
+	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/conn", "internal/consumeconf", "internal/records", "internal/serve", "internal/watch", "internal/sandbox"}
 	var declared []string
 	for _, s := range sources(t) {
 		for _, d := range s.file.Decls {
@@ -310,7 +311,7 @@ func TestHouseRules(t *testing.T) {
 
 // library are the packages that other programs import: they have no command line.
 func library() []string {
-	return []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/records", "internal/commits", "internal/sandbox"}
+	return []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/consumeconf", "internal/records", "internal/commits", "internal/sandbox"}
 }
 
 // Words of the command line are cmd's: a package that is imported names settings, and each in double braces is one that

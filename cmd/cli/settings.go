@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/koffset/koffset/consume/settings"
 	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -58,7 +58,7 @@ func (a *App) Inputs(cmd *cobra.Command) conn.Inputs {
 		Profile: g.Profile, ProfileSet: f.Changed("profile"),
 		Config: g.config, ConfigSet: f.Changed("config"),
 		Environ: a.Environ, Dir: a.Dir, Home: a.Home, Version: a.Version,
-		IgnoreEnv: settings.EnvironmentNames(a.Environ),
+		IgnoreEnv: consumeconf.EnvironmentNames(a.Environ),
 	}
 	for _, fl := range []struct{ flag, key, value string }{
 		{"timeout", "timeout", g.timeout}, {"tz", "tz", g.tz}, {"state-dir", "state_dir", g.stateDir},

@@ -12,9 +12,9 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
-	"github.com/koffset/koffset/consume/settings"
 	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -52,49 +52,49 @@ type settingFlag struct {
 
 func settingFlags() []settingFlag {
 	return []settingFlag{
-		{flag: "from", key: settings.From, usage: "where to start, a position `WORD`: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, group:G, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h"},
-		{flag: "startup-mode", key: settings.StartupMode, usage: "where to start, by Flink's `NAME`: earliest-offset, latest-offset, group-offsets, timestamp, specific-offsets"},
-		{flag: "startup-timestamp-millis", key: settings.StartupMillis, usage: "`MILLISECONDS` since 1970, for start mode timestamp"},
-		{flag: "startup-specific-offsets", key: settings.StartupOffsets, usage: "`OFFSETS` for start mode specific-offsets: partition:0,offset:42;partition:1,offset:300; with several topics topic:orders,partition:0,offset:42"},
-		{flag: "until", key: settings.Until, usage: "where to stop, exclusive, a position `WORD` as for --from, or +N counted from the start; resolved once, at the start"},
-		{flag: "max-records", key: settings.MaxRecords, usage: "end this run after exactly `N` records over all partitions"},
-		{flag: "max-job-records", key: settings.JobRecords, usage: "end the job after exactly `N` records over all partitions and all its runs, as its checkpoints count them"},
-		{flag: "isolation", key: settings.IsolationLevel, usage: "read_committed or read_uncommitted (default read_committed)"},
-		{flag: "auto-offset-reset", key: settings.OffsetReset, usage: "group-offsets without a usable commit: earliest, latest or none (default latest, as Kafka's clients)"},
-		{flag: "out-of-range", key: settings.OutOfRange, usage: "an offset outside the log: fail, clamp or skip (default fail)"},
-		{flag: "if-none", key: settings.IfNone, usage: "no record at or after a time: latest, earliest, skip or fail (default latest)"},
-		{flag: "if-expired", key: settings.IfExpired, usage: "retention removed what was asked for, at the start or during the run: earliest or fail (default: earliest for a time, else fail)"},
-		{flag: "if-no-commit", key: settings.IfNoCommit, usage: "a partition without a commit, or missing from a map: fail, skip, earliest or latest"},
-		{flag: "marker", key: settings.Marker, usage: "a Flink source that has not begun: earliest, latest, committed, as-written or fail (default fail)"},
-		{flag: "max-skip", key: settings.MaxSkip, usage: "refuse a start that passes over more than `N` unread offsets of the group"},
-		{flag: "auto-commit", key: settings.AutoCommit, usage: "commit by interval what was written (enable.auto.commit); checkpoints win over it", boolean: true},
-		{flag: "auto-commit-interval", key: settings.AutoInterval, usage: "how often --auto-commit commits, a `DURATION` (default 5s)"},
-		{flag: "commit-on-checkpoint", key: settings.CommitChk, usage: "commit the offsets of each completed checkpoint (default true)", boolean: true},
-		{flag: "on-foreign-commit", key: settings.OnForeign, usage: "somebody else commits to the group: warn or fail (default warn)"},
-		{flag: "checkpoint-interval", key: settings.ChkInterval, usage: "make a checkpoint every `DURATION`, at least 10ms (default: none)"},
-		{flag: "checkpoint-dir", key: settings.ChkDir, usage: "keep checkpoints in `DIR`/JOB, a path or file:///… (default: in memory)"},
-		{flag: "checkpoint-mode", key: settings.ChkMode, usage: "EXACTLY_ONCE, or AT_LEAST_ONCE, which does not cut files back on a restore"},
-		{flag: "checkpoint-timeout", key: settings.ChkTimeout, usage: "drop a checkpoint that takes longer than this `DURATION` (default 10m)"},
-		{flag: "min-pause", key: settings.ChkPause, usage: "the least `DURATION` from the end of a checkpoint to the begin of the next"},
-		{flag: "max-concurrent-checkpoints", key: settings.ChkConcurrent, usage: "how many checkpoints may be under way, `N` (default 1)"},
-		{flag: "tolerable-failed-checkpoints", key: settings.ChkTolerable, usage: "how many may fail one after another, `N` (default 0)"},
-		{flag: "retained-checkpoints", key: settings.ChkRetained, usage: "how many completed checkpoints are kept, `N` (default 1)"},
-		{flag: "retention", key: settings.ChkRetention, usage: "RETAIN_ON_CANCELLATION, DELETE_ON_CANCELLATION or NO_EXTERNALIZED_CHECKPOINTS"},
-		{flag: "restore", key: settings.Restore, usage: "go on from a checkpoint: latest, none, or its `PATH`"},
-		{flag: "restore-with", key: settings.RestoreWith, usage: "where the checkpoint's run was asked something else: read what it was asked (`WORD` old) or what this run is asked (new); without it that is refused"},
-		{flag: "job-name", key: settings.JobName, usage: "`NAME` of the folder of checkpoints (default: the job, the group or the topics)"},
-		{flag: "discovery-interval", key: settings.Discovery, usage: "look for new partitions every `DURATION`; 0 is never (default 5m)"},
-		{flag: "rate", key: settings.Rate, usage: "hand on at most so much: `50/s`, 10MiB/s, or both with a comma"},
-		{flag: "ramp", key: settings.Ramp, usage: "let the rate grow to its full size over this `DURATION`"},
-		{flag: "join", key: settings.Join, usage: "read as a member of the group, so that several processes share the topic; at least once, no checkpoints", boolean: true},
-		{flag: "group-protocol", key: settings.GroupProtocol, usage: "the protocol of --join: classic or consumer (KIP-848)"},
-		{flag: "group-instance-id", key: settings.InstanceID, usage: "a static member of --join with this `ID`"},
-		{flag: "to-files", key: settings.FilesDir, usage: "write files into `DIR` instead of standard output; exactly once with --checkpoint-dir"},
-		{flag: "roll-size", key: settings.RollSize, usage: "begin a new file at the first checkpoint after so many bytes, such as 256MiB (default 1GiB)"},
-		{flag: "key-deserializer", key: settings.KeyDeserializer, usage: "how keys are printed, by a Java `CLASS`: String, ByteArray, Integer, Long"},
-		{flag: "value-deserializer", key: settings.ValueDeserializer, usage: "how values are printed, by a Java `CLASS`"},
-		{flag: "offset-store", key: settings.StoreURL, usage: "save the positions of each completed checkpoint at `URL` too"},
-		{flag: "metrics-listen", key: settings.MetricsListen, usage: "serve /metrics and /healthz at `HOST:PORT` (host 127.0.0.1 where none is named)"},
+		{flag: "from", key: consumeconf.From, usage: "where to start, a position `WORD`: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, group:G, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h"},
+		{flag: "startup-mode", key: consumeconf.StartupMode, usage: "where to start, by Flink's `NAME`: earliest-offset, latest-offset, group-offsets, timestamp, specific-offsets"},
+		{flag: "startup-timestamp-millis", key: consumeconf.StartupMillis, usage: "`MILLISECONDS` since 1970, for start mode timestamp"},
+		{flag: "startup-specific-offsets", key: consumeconf.StartupOffsets, usage: "`OFFSETS` for start mode specific-offsets: partition:0,offset:42;partition:1,offset:300; with several topics topic:orders,partition:0,offset:42"},
+		{flag: "until", key: consumeconf.Until, usage: "where to stop, exclusive, a position `WORD` as for --from, or +N counted from the start; resolved once, at the start"},
+		{flag: "max-records", key: consumeconf.MaxRecords, usage: "end this run after exactly `N` records over all partitions"},
+		{flag: "max-job-records", key: consumeconf.JobRecords, usage: "end the job after exactly `N` records over all partitions and all its runs, as its checkpoints count them"},
+		{flag: "isolation", key: consumeconf.IsolationLevel, usage: "read_committed or read_uncommitted (default read_committed)"},
+		{flag: "auto-offset-reset", key: consumeconf.OffsetReset, usage: "group-offsets without a usable commit: earliest, latest or none (default latest, as Kafka's clients)"},
+		{flag: "out-of-range", key: consumeconf.OutOfRange, usage: "an offset outside the log: fail, clamp or skip (default fail)"},
+		{flag: "if-none", key: consumeconf.IfNone, usage: "no record at or after a time: latest, earliest, skip or fail (default latest)"},
+		{flag: "if-expired", key: consumeconf.IfExpired, usage: "retention removed what was asked for, at the start or during the run: earliest or fail (default: earliest for a time, else fail)"},
+		{flag: "if-no-commit", key: consumeconf.IfNoCommit, usage: "a partition without a commit, or missing from a map: fail, skip, earliest or latest"},
+		{flag: "marker", key: consumeconf.Marker, usage: "a Flink source that has not begun: earliest, latest, committed, as-written or fail (default fail)"},
+		{flag: "max-skip", key: consumeconf.MaxSkip, usage: "refuse a start that passes over more than `N` unread offsets of the group"},
+		{flag: "auto-commit", key: consumeconf.AutoCommit, usage: "commit by interval what was written (enable.auto.commit); checkpoints win over it", boolean: true},
+		{flag: "auto-commit-interval", key: consumeconf.AutoInterval, usage: "how often --auto-commit commits, a `DURATION` (default 5s)"},
+		{flag: "commit-on-checkpoint", key: consumeconf.CommitChk, usage: "commit the offsets of each completed checkpoint (default true)", boolean: true},
+		{flag: "on-foreign-commit", key: consumeconf.OnForeign, usage: "somebody else commits to the group: warn or fail (default warn)"},
+		{flag: "checkpoint-interval", key: consumeconf.ChkInterval, usage: "make a checkpoint every `DURATION`, at least 10ms (default: none)"},
+		{flag: "checkpoint-dir", key: consumeconf.ChkDir, usage: "keep checkpoints in `DIR`/JOB, a path or file:///… (default: in memory)"},
+		{flag: "checkpoint-mode", key: consumeconf.ChkMode, usage: "EXACTLY_ONCE, or AT_LEAST_ONCE, which does not cut files back on a restore"},
+		{flag: "checkpoint-timeout", key: consumeconf.ChkTimeout, usage: "drop a checkpoint that takes longer than this `DURATION` (default 10m)"},
+		{flag: "min-pause", key: consumeconf.ChkPause, usage: "the least `DURATION` from the end of a checkpoint to the begin of the next"},
+		{flag: "max-concurrent-checkpoints", key: consumeconf.ChkConcurrent, usage: "how many checkpoints may be under way, `N` (default 1)"},
+		{flag: "tolerable-failed-checkpoints", key: consumeconf.ChkTolerable, usage: "how many may fail one after another, `N` (default 0)"},
+		{flag: "retained-checkpoints", key: consumeconf.ChkRetained, usage: "how many completed checkpoints are kept, `N` (default 1)"},
+		{flag: "retention", key: consumeconf.ChkRetention, usage: "RETAIN_ON_CANCELLATION, DELETE_ON_CANCELLATION or NO_EXTERNALIZED_CHECKPOINTS"},
+		{flag: "restore", key: consumeconf.Restore, usage: "go on from a checkpoint: latest, none, or its `PATH`"},
+		{flag: "restore-with", key: consumeconf.RestoreWith, usage: "where the checkpoint's run was asked something else: read what it was asked (`WORD` old) or what this run is asked (new); without it that is refused"},
+		{flag: "job-name", key: consumeconf.JobName, usage: "`NAME` of the folder of checkpoints (default: the job, the group or the topics)"},
+		{flag: "discovery-interval", key: consumeconf.Discovery, usage: "look for new partitions every `DURATION`; 0 is never (default 5m)"},
+		{flag: "rate", key: consumeconf.Rate, usage: "hand on at most so much: `50/s`, 10MiB/s, or both with a comma"},
+		{flag: "ramp", key: consumeconf.Ramp, usage: "let the rate grow to its full size over this `DURATION`"},
+		{flag: "join", key: consumeconf.Join, usage: "read as a member of the group, so that several processes share the topic; at least once, no checkpoints", boolean: true},
+		{flag: "group-protocol", key: consumeconf.GroupProtocol, usage: "the protocol of --join: classic or consumer (KIP-848)"},
+		{flag: "group-instance-id", key: consumeconf.InstanceID, usage: "a static member of --join with this `ID`"},
+		{flag: "to-files", key: consumeconf.FilesDir, usage: "write files into `DIR` instead of standard output; exactly once with --checkpoint-dir"},
+		{flag: "roll-size", key: consumeconf.RollSize, usage: "begin a new file at the first checkpoint after so many bytes, such as 256MiB (default 1GiB)"},
+		{flag: "key-deserializer", key: consumeconf.KeyDeserializer, usage: "how keys are printed, by a Java `CLASS`: String, ByteArray, Integer, Long"},
+		{flag: "value-deserializer", key: consumeconf.ValueDeserializer, usage: "how values are printed, by a Java `CLASS`"},
+		{flag: "offset-store", key: consumeconf.StoreURL, usage: "save the positions of each completed checkpoint at `URL` too"},
+		{flag: "metrics-listen", key: consumeconf.MetricsListen, usage: "serve /metrics and /healthz at `HOST:PORT` (host 127.0.0.1 where none is named)"},
 	}
 }
 
@@ -170,7 +170,7 @@ func verbList() string {
 
 func (o *consumeOptions) completions(c *cobra.Command) {
 	for _, s := range settingFlags() {
-		if words := settings.Words(s.key); words != nil {
+		if words := consumeconf.Words(s.key); words != nil {
 			_ = c.RegisterFlagCompletionFunc(s.flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
@@ -184,7 +184,7 @@ func (o *consumeOptions) completions(c *cobra.Command) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		set := settings.New()
+		set := consumeconf.New()
 		if set.Section(s.Consume, s.ConfigPath, "") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -194,8 +194,8 @@ func (o *consumeOptions) completions(c *cobra.Command) {
 }
 
 // load lays the settings of flags, files and the environment over each other.
-func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.Resolved, error) {
-	set := settings.New()
+func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*consumeconf.Resolved, error) {
+	set := consumeconf.New()
 	if err := set.Section(s.Consume, s.ConfigPath, o.job); err != nil {
 		return nil, err
 	}
@@ -234,12 +234,12 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.R
 		if o.group == "" {
 			return nil, cli.Usagef("leave it out to read without a group", "the group name is empty")
 		}
-		if err := put("group", settings.GroupID, o.group); err != nil {
+		if err := put("group", consumeconf.GroupID, o.group); err != nil {
 			return nil, err
 		}
 	}
 	if f.Changed("format") {
-		if err := put("format", settings.Format, o.format); err != nil {
+		if err := put("format", consumeconf.Format, o.format); err != nil {
 			return nil, err
 		}
 	}
@@ -247,8 +247,8 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*settings.R
 }
 
 // scope reads the topics and ranges of the command line.
-func (o *consumeOptions) scope(args []string) (settings.Scope, error) {
-	var out settings.Scope
+func (o *consumeOptions) scope(args []string) (consumeconf.Scope, error) {
+	var out consumeconf.Scope
 	for _, arg := range args {
 		t, err := offset.ParseTopicSpec(arg)
 		if err != nil {
@@ -292,7 +292,7 @@ func (o *consumeOptions) scope(args []string) (settings.Scope, error) {
 	return out, nil
 }
 
-func (o *consumeOptions) readRanges(out *settings.Scope) error {
+func (o *consumeOptions) readRanges(out *consumeconf.Scope) error {
 	switch {
 	case o.rangeFile == "" && o.part == 0:
 		return nil
@@ -329,7 +329,7 @@ func quietlySaying(a *cli.App, format string, args ...any) error {
 }
 
 // encoder is how records are written.
-func (o *consumeOptions) encoder(out settings.Output) (sink.Encoder, string, error) {
+func (o *consumeOptions) encoder(out consumeconf.Output) (sink.Encoder, string, error) {
 	word := o.output
 	format := out.Format
 	switch format { // a word is taken as one, so that -f jsonl does what it looks like
@@ -369,7 +369,7 @@ func (o *consumeOptions) encoder(out settings.Output) (sink.Encoder, string, err
 }
 
 func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := o.app.SettingsOwning(cmd, settings.Owns)
+	s, err := o.app.SettingsOwning(cmd, consumeconf.Owns)
 	if err != nil {
 		return err
 	}
@@ -421,7 +421,7 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	return o.consume(ctx, s, r, run)
 }
 
-func (o *consumeOptions) sayWarnings(r *settings.Resolved, run settings.Run) {
+func (o *consumeOptions) sayWarnings(r *consumeconf.Resolved, run consumeconf.Run) {
 	st := o.app.Streams
 	for _, w := range append(r.Warnings, run.Notes...) {
 		st.Warn("%s", w)

@@ -17,9 +17,9 @@ import (
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
-	"github.com/koffset/koffset/consume/settings"
 	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -41,7 +41,7 @@ func consumeFault(err error) error {
 	var (
 		f  *cli.Fault
 		ce *consume.Error
-		se *settings.Error
+		se *consumeconf.Error
 		de *sink.DirError
 	)
 	switch {
@@ -69,7 +69,7 @@ func consumeFault(err error) error {
 	return err
 }
 
-func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *settings.Resolved, run settings.Run) error {
+func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consumeconf.Resolved, run consumeconf.Run) error {
 	ses, err := o.app.ConnectWith(ctx, s)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
-	"github.com/koffset/koffset/consume/settings"
+	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 )
@@ -21,7 +21,7 @@ func asides(a *cli.App) *render.Streams {
 }
 
 // show prints where every partition starts and ends, and everything that should be known before the first record.
-func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *settings.Resolved) {
+func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *consumeconf.Resolved) {
 	if !o.quiet || o.dryRun {
 		o.table(p)
 	}
@@ -68,11 +68,11 @@ func committerKey(cfg consume.Config, p *consume.Plan) string {
 	case cfg.Group == "" || cfg.Join != nil:
 		return ""
 	case p.Committer == consume.CommitsOnCheckpoint:
-		return settings.ChkInterval
+		return consumeconf.ChkInterval
 	case cfg.Checkpoints.Interval > 0:
-		return settings.CommitChk
+		return consumeconf.CommitChk
 	}
-	return settings.AutoCommit
+	return consumeconf.AutoCommit
 }
 
 func (o *consumeOptions) table(p *consume.Plan) {
@@ -121,7 +121,7 @@ func (o *consumeOptions) table(p *consume.Plan) {
 }
 
 // explained prints every setting that counts with its source, and the check list.
-func (o *consumeOptions) explained(r *settings.Resolved, run settings.Run) error {
+func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run) error {
 	format := render.Table
 	switch o.output {
 	case "", "text":

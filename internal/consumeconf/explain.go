@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // Every effective setting with its source and what it means for this run, and a check list for production.
 

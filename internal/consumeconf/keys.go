@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // The table of keys. Everything else in this package reads it: files, flags, the environment, explanations.
 

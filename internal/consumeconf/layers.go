@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // Layers of values, and how they are laid over each other.
 

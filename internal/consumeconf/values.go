@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // Reading single values.
 

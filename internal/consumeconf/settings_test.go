@@ -1,4 +1,4 @@
-package settings_test
+package consumeconf_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/koffset/koffset/consume"
-	"github.com/koffset/koffset/consume/settings"
+	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -34,14 +34,14 @@ type input struct {
 	topics                      []string
 }
 
-func build(t *testing.T, in input) (*settings.Resolved, settings.Run, error) {
+func build(t *testing.T, in input) (*consumeconf.Resolved, consumeconf.Run, error) {
 	t.Helper()
-	s := settings.New()
+	s := consumeconf.New()
 	if err := s.Section(section(t, in.yaml), "/etc/config.yaml", in.job); err != nil {
-		return nil, settings.Run{}, err
+		return nil, consumeconf.Run{}, err
 	}
 	if _, err := s.Environment(in.env); err != nil {
-		return nil, settings.Run{}, err
+		return nil, consumeconf.Run{}, err
 	}
 	if in.flink != "" {
 		name := in.flinkName
@@ -49,19 +49,19 @@ func build(t *testing.T, in input) (*settings.Resolved, settings.Run, error) {
 			name = "config.yaml"
 		}
 		if err := s.FlinkConf(name, []byte(in.flink)); err != nil {
-			return nil, settings.Run{}, err
+			return nil, consumeconf.Run{}, err
 		}
 	}
 	for k, v := range in.flags {
 		if err := s.Flag("--"+k, k, v); err != nil {
-			return nil, settings.Run{}, err
+			return nil, consumeconf.Run{}, err
 		}
 	}
 	r, err := s.Resolve()
 	if err != nil {
-		return nil, settings.Run{}, err
+		return nil, consumeconf.Run{}, err
 	}
-	var scope settings.Scope
+	var scope consumeconf.Scope
 	for _, name := range in.topics {
 		scope.Topics = append(scope.Topics, offset.TopicSpec{Topic: name})
 	}
@@ -69,7 +69,7 @@ func build(t *testing.T, in input) (*settings.Resolved, settings.Run, error) {
 	return r, run, err
 }
 
-func said(r *settings.Resolved, run settings.Run) string {
+func said(r *consumeconf.Resolved, run consumeconf.Run) string {
 	var b strings.Builder
 	for _, w := range append(r.Warnings, run.Notes...) {
 		fmt.Fprintf(&b, "%s (%s)\n", w, w.Hint)
@@ -125,10 +125,10 @@ jobs:
 	if c.Discovery != 30*time.Second || c.Rate.Records != 50 {
 		t.Errorf("discovery %s, rate %v", c.Discovery, c.Rate)
 	}
-	if got := r.Get(settings.ChkInterval).Source.String(); got != "defaults (config.yaml:3)" {
+	if got := r.Get(consumeconf.ChkInterval).Source.String(); got != "defaults (config.yaml:3)" {
 		t.Errorf("source %q", got)
 	}
-	if got := r.Get(settings.StartupMode).Source.String(); got != "job (config.yaml:13)" {
+	if got := r.Get(consumeconf.StartupMode).Source.String(); got != "job (config.yaml:13)" {
 		t.Errorf("source %q", got)
 	}
 }
@@ -136,16 +136,16 @@ jobs:
 // Old spellings mean the same as today's, and warn with it.
 func TestOldSpellings(t *testing.T) {
 	for old, today := range map[string]string{
-		"startup-mode": settings.StartupMode, "flink.consumer.startup-mode": settings.StartupMode, "connector.startup-mode": settings.StartupMode,
-		"state.checkpoints.dir": settings.ChkDir, "state.backend.fs.checkpointdir": settings.ChkDir, "state.checkpoints.num-retained": settings.ChkRetained,
-		"execution.savepoint.path": settings.Restore, "auto.commit.enable": settings.AutoCommit, "connector.topic": settings.Topic,
-		"connector.properties.group.id": settings.GroupID,
+		"startup-mode": consumeconf.StartupMode, "flink.consumer.startup-mode": consumeconf.StartupMode, "connector.startup-mode": consumeconf.StartupMode,
+		"state.checkpoints.dir": consumeconf.ChkDir, "state.backend.fs.checkpointdir": consumeconf.ChkDir, "state.checkpoints.num-retained": consumeconf.ChkRetained,
+		"execution.savepoint.path": consumeconf.Restore, "auto.commit.enable": consumeconf.AutoCommit, "connector.topic": consumeconf.Topic,
+		"connector.properties.group.id": consumeconf.GroupID,
 	} {
-		value := map[string]string{settings.StartupMode: "earliest-offset", settings.ChkRetained: "3", settings.AutoCommit: "true"}[today]
+		value := map[string]string{consumeconf.StartupMode: "earliest-offset", consumeconf.ChkRetained: "3", consumeconf.AutoCommit: "true"}[today]
 		if value == "" {
 			value = "x"
 		}
-		s := settings.New()
+		s := consumeconf.New()
 		if err := s.Section(section(t, "defaults:\n  "+old+": "+value+"\n"), "c.yaml", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -181,12 +181,12 @@ defaults:
 func TestLayers(t *testing.T) {
 	in := input{topics: []string{"a"}, job: "j", yaml: "defaults:\n  rate: 1/s\n  format: d\n  max_skip: 1\n  scan.startup.mode: latest-offset\njobs:\n  j:\n    rate: 2/s\n    format: j\n",
 		env: []string{"KOFFSET_CONSUME_RATE=3/s", "KOFFSET_CONSUME_MAX_SKIP=3", "OTHER=1"}, flink: "execution:\n  checkpointing:\n    interval: 10s\nparallelism:\n  default: 4\n",
-		flags: map[string]string{settings.Rate: "4/s"}}
+		flags: map[string]string{consumeconf.Rate: "4/s"}}
 	r, run, err := build(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Config.Rate.Records != 4 || r.Get(settings.Format).Text != "j" || *run.Config.Policies.MaxSkip != 3 || run.Config.Checkpoints.Interval != 10*time.Second {
+	if run.Config.Rate.Records != 4 || r.Get(consumeconf.Format).Text != "j" || *run.Config.Policies.MaxSkip != 3 || run.Config.Checkpoints.Interval != 10*time.Second {
 		t.Errorf("%+v", run.Config)
 	}
 	if len(r.Unused) != 1 || r.Unused[0].Key != "parallelism.default" {
@@ -196,7 +196,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("a start of the defaults alone is not said: %s", said(r, run))
 	}
 	// What is closer decides where to start, and the other way to say it is gone.
-	in.flags[settings.From] = "earliest"
+	in.flags[consumeconf.From] = "earliest"
 	if _, run, err = build(t, in); err != nil || run.Config.Start.Mode() != consume.ModeEarliest {
 		t.Errorf("%v, start %s", err, run.Config.Start)
 	}
@@ -208,14 +208,14 @@ func TestConflicts(t *testing.T) {
 		says string
 	}{
 		"old and new":          {input{yaml: "defaults:\n  state.checkpoints.dir: /a\n  execution.checkpointing.dir: /b\n"}, "both are one setting"},
-		"word and mode":        {input{topics: []string{"a"}, flags: map[string]string{settings.From: "earliest", settings.StartupMode: "latest-offset"}}, "both say it"},
+		"word and mode":        {input{topics: []string{"a"}, flags: map[string]string{consumeconf.From: "earliest", consumeconf.StartupMode: "latest-offset"}}, "both say it"},
 		"two jobs, one group":  {input{yaml: "jobs:\n  a: {group.id: g}\n  b: {properties.group.id: g}\n"}, "jobs a and b have one group.id, g"},
 		"unknown job":          {input{job: "nightli", yaml: "jobs:\n  nightly: {group.id: g}\n"}, `there is no job "nightli"`},
-		"mode without millis":  {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "timestamp"}}, "needs its instant"},
-		"mode without offsets": {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "specific-offsets"}}, "needs its offsets"},
-		"several topics":       {input{topics: []string{"a", "b"}, flags: map[string]string{settings.StartupMode: "specific-offsets", settings.StartupOffsets: "partition:0,offset:1"}}, "does not say which topic"},
-		"a typing error":       {input{topics: []string{"a"}, flags: map[string]string{settings.StartupMode: "earliest"}}, "not one of the five"},
-		"no unit":              {input{topics: []string{"a"}, flags: map[string]string{settings.ChkInterval: "1000"}}, "has no unit"},
+		"mode without millis":  {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "timestamp"}}, "needs its instant"},
+		"mode without offsets": {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "specific-offsets"}}, "needs its offsets"},
+		"several topics":       {input{topics: []string{"a", "b"}, flags: map[string]string{consumeconf.StartupMode: "specific-offsets", consumeconf.StartupOffsets: "partition:0,offset:1"}}, "does not say which topic"},
+		"a typing error":       {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "earliest"}}, "not one of the five"},
+		"no unit":              {input{topics: []string{"a"}, flags: map[string]string{consumeconf.ChkInterval: "1000"}}, "has no unit"},
 		"topic pattern":        {input{yaml: "defaults:\n  topic-pattern: a.*\n"}, "not supported"},
 		"memory and a dir":     {input{topics: []string{"a"}, yaml: "defaults:\n  state.backend: jobmanager\n  state.checkpoints.dir: /x\n"}, "in memory"},
 		"by_duration":          {input{topics: []string{"a"}, yaml: "defaults:\n  auto.offset.reset: by_duration:PT1H\n"}, "not supported"},
@@ -223,7 +223,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := build(t, c.in)
-			var e *settings.Error
+			var e *consumeconf.Error
 			if !errors.As(err, &e) || e.ErrorKind() != offset.KindUsage || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
@@ -280,34 +280,34 @@ func TestFlinkConf(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	for in, want := range map[string]consume.Rate{"50/s": {Records: 50}, "120/m": {Records: 2}, "10MiB/s": {Bytes: 10 << 20}, "5/s,1k/s": {Records: 5, Bytes: 1024}} {
-		if got, ok := settings.ParseRate(in); !ok || got != want {
+		if got, ok := consumeconf.ParseRate(in); !ok || got != want {
 			t.Errorf("%s: %v %v", in, got, ok)
 		}
 	}
 	for _, bad := range []string{"50", "0/s", "-1/s", "/s", "5/s,6/s", "x/s", "5/fortnight"} {
-		if got, ok := settings.ParseRate(bad); ok {
+		if got, ok := consumeconf.ParseRate(bad); ok {
 			t.Errorf("%s was read as %v", bad, got)
 		}
 	}
 }
 
 func TestExplain(t *testing.T) {
-	r, run, err := build(t, input{topics: []string{"a"}, flags: map[string]string{settings.GroupID: "console-consumer-1234", settings.ChkInterval: "10s", settings.AutoCommit: "true"}})
+	r, run, err := build(t, input{topics: []string{"a"}, flags: map[string]string{consumeconf.GroupID: "console-consumer-1234", consumeconf.ChkInterval: "10s", consumeconf.AutoCommit: "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]settings.Row{}
+	rows := map[string]consumeconf.Row{}
 	for _, row := range r.Explain(run) {
 		rows[row.Key] = row
 	}
-	for key, means := range map[string]string{settings.AutoCommit: "ignored: checkpoints are on", settings.ChkDir: "nothing survives the process",
-		settings.StartupMode: "nobody chose: group-offsets", settings.OffsetReset: "Flink: none", settings.Rate: "as fast as"} {
+	for key, means := range map[string]string{consumeconf.AutoCommit: "ignored: checkpoints are on", consumeconf.ChkDir: "nothing survives the process",
+		consumeconf.StartupMode: "nobody chose: group-offsets", consumeconf.OffsetReset: "Flink: none", consumeconf.Rate: "as fast as"} {
 		if !strings.Contains(rows[key].Meaning, means) {
 			t.Errorf("%s means %q, want %q", key, rows[key].Meaning, means)
 		}
 	}
-	if rows[settings.ChkTimeout].Source != "default" || rows[settings.ChkInterval].Source != "flag --"+settings.ChkInterval {
-		t.Errorf("sources %q, %q", rows[settings.ChkTimeout].Source, rows[settings.ChkInterval].Source)
+	if rows[consumeconf.ChkTimeout].Source != "default" || rows[consumeconf.ChkInterval].Source != "flag --"+consumeconf.ChkInterval {
+		t.Errorf("sources %q, %q", rows[consumeconf.ChkTimeout].Source, rows[consumeconf.ChkInterval].Source)
 	}
 	bad := map[string]bool{}
 	for _, c := range r.Checks(run) {
@@ -324,7 +324,7 @@ func TestExplain(t *testing.T) {
 
 // A consumer's own file counts, Flink's keys in it too; what has no effect is told in one warning.
 func TestClientFile(t *testing.T) {
-	s := settings.New()
+	s := consumeconf.New()
 	for i, line := range [][2]string{
 		{"group.id", "app"}, {"auto.offset.reset", "earliest"}, {"enable.auto.commit", "true"}, {"auto.commit.interval.ms", "1000"},
 		{"isolation.level", "read_uncommitted"}, {"max.poll.records", "100"}, {"fetch.max.bytes", "1048576"}, {"fetch.min.bytes", "10"},
@@ -343,7 +343,7 @@ func TestClientFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := r.Build(settings.Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, offset.Clock{Now: time.Now()})
+	run, err := r.Build(consumeconf.Scope{Topics: []offset.TopicSpec{{Topic: "t"}}}, offset.Clock{Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestClientFile(t *testing.T) {
 		c.Start.Mode() != consume.ModeTimestamp {
 		t.Errorf("%+v", c)
 	}
-	for key, want := range map[string]string{settings.GroupID: "c.properties:1", settings.AutoInterval: "flag -X auto.commit.interval.ms", settings.StartupMode: "c.properties:12"} {
+	for key, want := range map[string]string{consumeconf.GroupID: "c.properties:1", consumeconf.AutoInterval: "flag -X auto.commit.interval.ms", consumeconf.StartupMode: "c.properties:12"} {
 		if got := r.Get(key).Source.String(); got != want {
 			t.Errorf("%s comes from %q, want %q", key, got, want)
 		}
@@ -365,8 +365,8 @@ func TestClientFile(t *testing.T) {
 
 // A member takes a member's settings.
 func TestClientJoin(t *testing.T) {
-	_, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{settings.Join: "true", settings.GroupID: "g", settings.Heartbeat: "1s", settings.PollInterval: "90s",
-		settings.Assignors: "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}})
+	_, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{consumeconf.Join: "true", consumeconf.GroupID: "g", consumeconf.Heartbeat: "1s", consumeconf.PollInterval: "90s",
+		consumeconf.Assignors: "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestClientJoin(t *testing.T) {
 	if j == nil || j.Heartbeat != time.Second || j.RebalanceTimeout != 90*time.Second || len(j.Assignors) != 2 || j.Assignors[0] != consume.AssignRange {
 		t.Errorf("%+v", j)
 	}
-	if _, _, err = build(t, input{topics: []string{"t"}, flags: map[string]string{settings.Join: "true", settings.GroupID: "g", settings.Assignors: "com.example.Mine"}}); err == nil {
+	if _, _, err = build(t, input{topics: []string{"t"}, flags: map[string]string{consumeconf.Join: "true", consumeconf.GroupID: "g", consumeconf.Assignors: "com.example.Mine"}}); err == nil {
 		t.Error("an assignor of nobody was taken")
 	}
 }
@@ -394,7 +394,7 @@ func TestOddValues(t *testing.T) {
 		notes = append(notes, n.String())
 	}
 	text := strings.Join(notes, "\n")
-	if !strings.Contains(text, settings.BoundedMillis+" has no effect: the run has no end") || strings.Contains(text, settings.StoreURL) {
+	if !strings.Contains(text, consumeconf.BoundedMillis+" has no effect: the run has no end") || strings.Contains(text, consumeconf.StoreURL) {
 		t.Errorf("notes\n%s", text)
 	}
 }
@@ -402,16 +402,16 @@ func TestOddValues(t *testing.T) {
 // No explanation and no error shows the password of a store.
 func TestStorePasswords(t *testing.T) {
 	for _, url := range []string{"postgres://app:s3cret@db/x", "postgres://db/x?password=s3cret&table=y", "redis://:s3cret@db:6379/0"} {
-		r, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{settings.StoreURL: url, settings.From: "store:" + url, settings.GroupID: "g"}})
+		r, run, err := build(t, input{topics: []string{"t"}, flags: map[string]string{consumeconf.StoreURL: url, consumeconf.From: "store:" + url, consumeconf.GroupID: "g"}})
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)
 		}
 		if text := fmt.Sprint(r.Explain(run), r.Checks(run), run.Notes, r.Warnings); strings.Contains(text, "s3cret") {
 			t.Errorf("%s is shown: %s", url, text)
 		}
-		s := settings.New()
-		_ = s.Flag("--offset-store", settings.StoreURL, url)
-		if err := s.Flag("-X offset_store", settings.StoreURL, url+"1"); err == nil || strings.Contains(err.Error(), "s3cret") {
+		s := consumeconf.New()
+		_ = s.Flag("--offset-store", consumeconf.StoreURL, url)
+		if err := s.Flag("-X offset_store", consumeconf.StoreURL, url+"1"); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%v", err)
 		}
 	}

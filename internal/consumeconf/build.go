@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // From settings to a run.
 

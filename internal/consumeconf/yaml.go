@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // The consume: section of the configuration file.
 

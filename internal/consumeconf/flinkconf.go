@@ -1,4 +1,4 @@
-package settings
+package consumeconf
 
 // Flink's own configuration files: flink-conf.yaml, which is flat and no YAML, and config.yaml, which is.
 
