@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -128,16 +129,30 @@ func (v *vault) run(args []string) (code int, errs string) {
 	}
 	ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
 	defer cancel()
-	if slices.Contains(args, "serve") || slices.Contains(args, "sandbox") {
-		ctx, cancel = context.WithTimeout(ctx, 2*time.Second) // they run until they are ended
-		defer cancel()
-	}
 	var o, e bytes.Buffer
-	st := &render.Streams{In: strings.NewReader(""), Out: &o, Err: &e, Env: func(string) string { return "" }}
+	out, errOut := io.Writer(&o), io.Writer(&e)
+	if slices.Contains(args, "serve") || slices.Contains(args, "sandbox") {
+		// They run until they are ended: when they have said something, which on a busy machine is late, and then nothing for
+		// a second.
+		quiet := time.AfterFunc(time.Minute, cancel)
+		out, errOut = wakes{&o, quiet}, wakes{&e, quiet}
+	}
+	st := &render.Streams{In: strings.NewReader(""), Out: out, Err: errOut, Env: func(string) string { return "" }}
 	code = cmd.Run(ctx, args, cli.App{Streams: st, Environ: append([]string{"USER=tester", "TERM=dumb"}, v.environ...), Dir: v.dir, Home: v.dir, Now: time.Now})
 	v.clean("stdout of", args, o.String())
 	v.clean("stderr of", args, e.String())
 	return code, e.String()
+}
+
+// wakes sets a timer to a second with each write.
+type wakes struct {
+	io.Writer
+	quiet *time.Timer
+}
+
+func (w wakes) Write(b []byte) (int, error) {
+	w.quiet.Reset(time.Second)
+	return w.Writer.Write(b)
 }
 
 func (v *vault) clean(what string, args []string, text string) {
