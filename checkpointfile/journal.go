@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/internal/wholefile"
+	"github.com/koffset/koffset/offset"
 )
 
 // RowState is what is known about one row of an operation.
@@ -182,6 +183,11 @@ type Entry struct {
 
 // At is when the operation began.
 func (e *Entry) At() time.Time { return e.Header.CreatedAt }
+
+// Origin is where the offsets come from that an undo puts back.
+func (e *Entry) Origin() offset.Origin {
+	return offset.Origin{From: "operation " + e.ID, ClusterID: e.Header.ClusterID, At: e.At(), Digest: e.Header.Digest, TopicIDs: topicIDs(e.Changes)}
+}
 
 // Count says how many rows are in one of the states.
 func (e *Entry) Count(states ...RowState) int {

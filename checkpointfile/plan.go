@@ -4,6 +4,8 @@ package checkpointfile
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/koffset/koffset/offset"
 )
@@ -129,6 +131,9 @@ type Plan struct {
 	Undoes string `json:"undoes,omitempty"`
 	// Digest identifies the plan; EncodePlan and DecodePlan set it, and Seal without a file.
 	Digest string `json:"-"`
+	// File and At are where the plan was read from and when it was made; empty and zero in one that this process made.
+	File string    `json:"-"`
+	At   time.Time `json:"-"`
 }
 
 // Group returns one group of the plan.
@@ -160,15 +165,29 @@ func EncodePlan(h Header, p *Plan) ([]byte, error) {
 	return data, err
 }
 
-// Origin is where the offsets of a plan come from; name is the file's.
-func (p *Plan) Origin(name string, h Header) offset.Origin {
-	o := offset.Origin{From: "plan " + name, ClusterID: p.ClusterID, At: h.CreatedAt, Digest: h.Digest, TopicIDs: map[string]string{}}
-	for _, c := range p.Changes {
-		if c.TopicID != "" {
-			o.TopicIDs[c.Topic] = c.TopicID
+// Origin is where the offsets of a plan come from.
+func (p *Plan) Origin() offset.Origin {
+	name := p.File
+	if name == "" {
+		name = p.ID()
+	}
+	return offset.Origin{From: "plan " + name, ClusterID: p.ClusterID, At: p.At, Digest: p.Digest, TopicIDs: topicIDs(p.Changes)}
+}
+
+// topicIDs are the ids of the topics of rows, as far as they are known. Two ids of one topic become a text that no id is equal
+// to: the rows are not of one log.
+func topicIDs(rows []Change) map[string]string {
+	out := map[string]string{}
+	for _, c := range rows {
+		switch was := out[c.Topic]; {
+		case c.TopicID == "" || was == c.TopicID || strings.HasPrefix(was, c.TopicID+" and "), strings.HasSuffix(was, " and "+c.TopicID):
+		case was == "":
+			out[c.Topic] = c.TopicID
+		default:
+			out[c.Topic] = was + " and " + c.TopicID
 		}
 	}
-	return o
+	return out
 }
 
 // DecodePlan reads what EncodePlan wrote. The error is a *FileError; beside Decode's reasons it names the first row that no
@@ -185,7 +204,7 @@ func DecodePlan(path string, data []byte) (*Plan, Header, error) {
 	if err := p.check(); err != nil {
 		return nil, h, &FileError{Path: path, Problem: err.Error(), Err: ErrDamaged}
 	}
-	p.Digest = h.Digest
+	p.Digest, p.File, p.At = h.Digest, path, h.CreatedAt
 	return p, h, nil
 }
 

@@ -41,6 +41,10 @@ func TestPlanRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got.File != path || !got.At.Equal(time.Unix(1, 0)) {
+		t.Errorf("it is from %q, made at %s", got.File, got.At)
+	}
+	p.File, p.At = got.File, got.At // a file knows them, and does not hold them
 	if !reflect.DeepEqual(got, p) {
 		t.Errorf("got %+v\nwant %+v", got, p)
 	}

@@ -84,6 +84,7 @@ func originUsers(word string) map[string][]string {
 		"resolve": {"resolve", "orders", "-g", "app", "--to", word},
 		"split":   {"split", "orders", "-g", "app", "--from", word, "--parts", "2"},
 		"consume": {"consume", "orders", "-g", "app", "--from", word, "--until", "latest", "--dry-run"},
+		"rewrite": {"checkpoint", "rewrite", "flink/savepoints/savepoint-67840d-81ca0584ad87", "--out", "new", "--topic", "orders:0", "--to", word},
 	}
 	if strings.HasPrefix(word, "store:") || strings.HasPrefix(word, "checkpoint:") {
 		u["export"] = []string{"migrate", "export", "app", "--from", word}
@@ -129,6 +130,9 @@ func TestOrigins(t *testing.T) {
 	w.must(a, "migrate", "export", "app", "--to-store", "file:store.json?create=true")
 	w.must(a, "migrate", "export", "app", "--to-store", "sqlite:store.db?create=true")
 	w.must(a, "split", "orders", "--parts", "2", "--out", "orders.ranges")
+	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
+		t.Fatal(err)
+	}
 
 	// The files as an editor leaves them: one number is another.
 	edited := func(file string) string {
@@ -223,12 +227,6 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("edited: status %d\n%s", code, errs)
 		}
 	})
-	for _, file := range []string{"export.jsonl", "plan.json", "kafka.csv"} {
-		if code, out, errs := w.run(b, "migrate", "import", file, "--group", "app", "--strategy", "same"); code == 0 && errs == "" {
-			t.Errorf("import of %s: status %d\n%s%s", file, code, out, errs)
-		}
-	}
-
 	// The topic is made anew, with more records: every number is a valid one, of another record.
 	kafkatest.DeleteTopic(t, acl, "orders")
 	kafkatest.CreateTopic(t, acl, "orders", 1)
@@ -257,8 +255,12 @@ func TestOriginProvisional(t *testing.T) {
 	kafkatest.Commit(t, cl, "other", kafkatest.At("orders", 0, 6))
 	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 3))
 	settle := kafkatest.PendingCommit(t, cl, "txn", "other", kafkatest.At("orders", 0, 9))
+	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, line := range []string{"reset app --to group:other --topic orders", "resolve orders --to group:other", "split orders --from group:other --parts 2",
-		"consume orders --from group:other --until latest --dry-run"} {
+		"consume orders --from group:other --until latest --dry-run",
+		"checkpoint rewrite flink/savepoints/savepoint-67840d-81ca0584ad87 --out new --topic orders:0 --to group:other"} {
 		args := strings.Fields(line)
 		if code, out, errs := w.run(brokers, args...); code != 3 || !strings.Contains(errs, "orders:0") || !strings.Contains(errs, "open transaction") {
 			t.Errorf("%s: status %d\n%s%s", line, code, out, errs)

@@ -336,10 +336,10 @@ func TestRestore(t *testing.T) {
 		edit func(*checkpointfile.Header, *checkpointfile.Checkpoint)
 		says string
 	}{
-		"another cluster": {func(h *checkpointfile.Header, _ *checkpointfile.Checkpoint) { h.ClusterID = "elsewhere" }, "it is of cluster elsewhere"},
+		"another cluster": {func(h *checkpointfile.Header, _ *checkpointfile.Checkpoint) { h.ClusterID = "elsewhere" }, "has offsets of cluster elsewhere"},
 		"another topic": {func(_ *checkpointfile.Header, c *checkpointfile.Checkpoint) {
 			c.Topics = []checkpointfile.CheckpointTopic{{Name: f.Topic, ID: "AAAAAAAAAAAAAAAAAAAAAA"}}
-		}, "deleted and created again"},
+		}, "another topic of the same name"},
 		"another sink":     {func(_ *checkpointfile.Header, c *checkpointfile.Checkpoint) { c.Sink.Kind = "files" }, "its records went to files"},
 		"past the log end": {func(_ *checkpointfile.Header, c *checkpointfile.Checkpoint) { c.Partitions[0].Offset = 11 }, "past the log end 10"},
 	} {

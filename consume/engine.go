@@ -98,11 +98,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	}
 	e.topics = topics
 	if from != nil {
-		ids := make(map[string]string, len(topics))
-		for name, t := range topics {
-			ids[name] = t.TopicID()
-		}
-		if err := from.fits(c, facts.cluster.ID, ids); err != nil {
+		if err := from.fits(c, inspect.Here(facts.cluster.ID, topics)); err != nil {
 			return err
 		}
 	}

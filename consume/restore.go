@@ -16,7 +16,7 @@ import (
 type restored struct {
 	from    RestoredFrom
 	chk     checkpointfile.Checkpoint
-	cluster string
+	origin  offset.Origin
 	parts   map[offset.Partition]checkpointfile.CheckpointPartition
 	notices []Notice
 	// asked is the question that counts: this run's, or the checkpoint's. renewed says that it is this run's and another one:
@@ -66,7 +66,7 @@ func findRestore(k Checkpoints) (found, error) {
 	if err != nil {
 		return f, errorf(Usage, fileHint(err), "restore: %w", err)
 	}
-	r := &restored{from: RestoredFrom{Path: path, ID: chk.ID, At: h.CreatedAt}, chk: chk, cluster: h.ClusterID,
+	r := &restored{from: RestoredFrom{Path: path, ID: chk.ID, At: h.CreatedAt}, chk: chk, origin: chk.Origin(path, h),
 		parts: make(map[offset.Partition]checkpointfile.CheckpointPartition, len(chk.Partitions))}
 	for _, p := range chk.Partitions {
 		r.parts[p.At()] = p
@@ -128,19 +128,28 @@ func sameFolder(folder, path string) bool {
 	return path == filepath.Clean(folder) || path == filepath.Join(folder, checkpointfile.MetadataFile)
 }
 
-// fits refuses a checkpoint of another cluster, of a topic that was created again, or of another sink.
-func (r *restored) fits(c *Config, clusterID string, topicIDs map[string]string) error {
+// fits refuses a checkpoint of another cluster or of a topic that was created again, by offset's rule of origins, and one of
+// another sink. Leader epochs are kept where the rule lets them go along.
+func (r *restored) fits(c *Config, here offset.Here) error {
+	const hint = "use {{restore none}} and choose a start, or the checkpoint of this run"
 	refuse := func(format string, args ...any) error {
-		return errorf(Refused, "use {{restore none}} and choose a start, or the checkpoint of this run", "checkpoint %s: %s", r.from.Path, fmt.Sprintf(format, args...))
+		return errorf(Refused, hint, "checkpoint %s: %s", r.from.Path, fmt.Sprintf(format, args...))
 	}
-	if r.cluster != "" && clusterID != "" && r.cluster != clusterID {
-		return refuse("it is of cluster %s, this is cluster %s", r.cluster, clusterID)
+	saved := offset.Saved{Origin: r.origin, Offsets: make(map[offset.Partition]offset.Foreign, len(r.parts))}
+	for at, p := range r.parts {
+		saved.Offsets[at] = offset.Foreign{Committed: offset.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}}
 	}
-	for _, t := range r.chk.Topics {
-		now, read := topicIDs[t.Name]
-		if read && t.ID != "" && now != "" && t.ID != now {
-			return refuse("topic %s had id %s, now it has %s: it was deleted and created again, and its offsets mean something else", t.Name, t.ID, now)
-		}
+	taken, said, err := saved.Take(here, nil, c.AllowOrigin)
+	if err != nil {
+		return errorf(Refused, hint, "%w", err)
+	}
+	for at, f := range taken {
+		p := r.parts[at]
+		p.LeaderEpoch = f.LeaderEpoch
+		r.parts[at] = p
+	}
+	for _, s := range said {
+		r.notices = append(r.notices, warnf("", "%s", s.Text))
 	}
 	if info := c.Sink.Info(); r.chk.Sink.Kind != info.Kind || r.chk.Sink.Location != info.Location {
 		return refuse("its records went to %s, this run writes to %s", sinkName(r.chk.Sink.Kind, r.chk.Sink.Location), sinkName(info.Kind, info.Location))

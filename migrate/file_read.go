@@ -186,7 +186,7 @@ func (r *exportReader) end(l anyLine) error {
 	if r.line++; r.dec.More() {
 		return r.bad(checkpointfile.ErrDamaged, "import each export by itself", "something follows the end of the export")
 	}
-	r.x.Incomplete, r.x.Digest = l.Incomplete, l.Digest
+	r.x.Incomplete, r.x.Digest, r.x.Unsealed = l.Incomplete, l.Digest, l.Digest == ""
 	return nil
 }
 

@@ -32,6 +32,7 @@ type Mapping struct {
 type Query struct {
 	Rows     []Row
 	Header   Header // of the export they are from
+	Name     string // of its file, for messages
 	Mapping  Mapping
 	Rules    Rules
 	Window   int // records a search compares; 0 is DefaultWindow
@@ -62,6 +63,8 @@ type Item struct {
 type Result struct {
 	ClusterID string
 	Items     []*Item // sorted by target group and partition
+	// Said is what must be said of the whole export; what is not known about one row is in its translation.
+	Said []offset.Finding
 }
 
 // target is the cluster that positions are carried to.
@@ -71,6 +74,7 @@ type target struct {
 	topics  map[string]inspect.Topic
 	log     inspect.Log
 	window  int
+	from    offset.Comparison // the rows' origin, held against the target
 }
 
 func newTarget(cl *kgo.Client, window int) *target {
@@ -104,7 +108,13 @@ func TranslateAll(ctx context.Context, cl *kgo.Client, q Query) (*Result, error)
 	for _, i := range items {
 		i.Translation = Translate(i.Row, i.Evidence, q.Rules)
 	}
-	return &Result{ClusterID: t.cluster.ID, Items: items}, nil
+	res := &Result{ClusterID: t.cluster.ID, Items: items}
+	for _, f := range t.from.Said() {
+		if f.Mismatch == offset.Unsealed {
+			res.Said = append(res.Said, f)
+		}
+	}
+	return res, nil
 }
 
 // look reads everything but the searches: a few requests a broker.
@@ -147,6 +157,7 @@ func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
 	if t.topics, err = inspect.ReadTopics(ctx, t.cl, slices.AppendSeq([]string{}, maps.Keys(names))); err != nil {
 		return nil, err
 	}
+	t.from = t.origin(q)
 	type key struct {
 		group string
 		offset.Partition
@@ -179,6 +190,16 @@ func (t *target) place(ctx context.Context, q Query) ([]*Item, error) {
 	return items, nil
 }
 
+// origin holds the rows to the target by the rule that all offsets from elsewhere are held to. Here nothing is refused by it:
+// another log is what rows are translated to, and a row that cannot be is unresolved.
+func (t *target) origin(q Query) offset.Comparison {
+	used := make(map[offset.Partition]offset.Foreign, len(q.Rows))
+	for _, r := range q.Rows {
+		used[r.Partition] = offset.Foreign{Provisional: r.Provisional}
+	}
+	return q.Header.Origin(q.Name).Compare(inspect.Here(t.cluster.ID, t.topics), used, offset.AllowOrigin{offset.OtherCluster, offset.OtherTopic, offset.Provisional})
+}
+
 func sortItems(items []*Item) {
 	slices.SortFunc(items, func(a, b *Item) int {
 		if c := strings.Compare(a.Group, b.Group); c != 0 {
@@ -208,10 +229,15 @@ func (e *ConflictError) Error() string {
 func (t *target) check(h Header, i *Item) error {
 	topic := t.topics[i.Target.Topic]
 	source, known := h.Topic(i.Row.Topic)
-	i.Evidence.SameCluster = h.ClusterID != "" && h.ClusterID == t.cluster.ID
-	if i.Evidence.SameCluster && i.Target == i.Row.Partition {
-		i.Evidence.SameTopic = source.ID == topic.TopicID()
-		i.Evidence.Recreated = source.ID != "" && topic.TopicID() != "" && !i.Evidence.SameTopic
+	e := &i.Evidence
+	e.SameCluster = h.ClusterID != "" && h.ClusterID == t.cluster.ID
+	switch {
+	case i.Target != i.Row.Partition:
+		e.Renamed = e.SameCluster
+	case t.from.Same(i.Row.Topic):
+		e.SameTopic = true
+	case t.from.OtherTopic(i.Row.Topic):
+		e.Recreated = e.SameCluster
 	}
 	switch {
 	case errors.Is(topic.Err, kerr.UnknownTopicOrPartition):
@@ -286,7 +312,7 @@ func (t *target) readSame(ctx context.Context, items []*Item) {
 	var of []*Item
 	for _, i := range items {
 		e, a := &i.Evidence, i.Row.Around
-		if e.Err != nil || e.Bounds == nil || a == nil || e.SameCluster {
+		if e.Err != nil || e.Bounds == nil || a == nil || e.SameTopic || e.Recreated || e.Renamed {
 			continue
 		}
 		want := map[int64]bool{}

@@ -59,8 +59,10 @@ type Header struct {
 	// Source is what the positions were read from, in words: the groups of the cluster, a checkpoint.
 	Source string
 	Topics []Topic // sorted
-	// Digest is the sum over the export as it was read; empty in one that an older koffset wrote, which carries none.
+	// Digest is the sum over the export as it was read; empty in one that was not read from a file, or that is Unsealed.
 	Digest string
+	// Unsealed says that an older koffset wrote the file, which has no digest.
+	Unsealed bool
 }
 
 // Export is a whole export, as ReadExport returns it.
@@ -73,7 +75,7 @@ type Export struct {
 
 // Origin is where the offsets of an export come from; name is the file's.
 func (h *Header) Origin(name string) offset.Origin {
-	o := offset.Origin{From: "export " + name, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, Unsealed: h.Digest == "", TopicIDs: map[string]string{}}
+	o := offset.Origin{From: "export " + name, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, Unsealed: h.Unsealed, TopicIDs: map[string]string{}}
 	for _, t := range h.Topics {
 		if t.ID != "" {
 			o.TopicIDs[t.Name] = t.ID

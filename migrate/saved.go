@@ -74,11 +74,11 @@ func (x *Export) saved(name string) *offset.SavedBy {
 }
 
 func readPlan(name string, data []byte) (*offset.SavedBy, error) {
-	p, h, err := checkpointfile.DecodePlan(name, data)
+	p, _, err := checkpointfile.DecodePlan(name, data)
 	if err != nil {
 		return nil, err
 	}
-	by, o := &offset.SavedBy{}, p.Origin(name, h)
+	by, o := &offset.SavedBy{}, p.Origin()
 	for _, c := range p.Changes {
 		if c.To != nil {
 			by.Put(o, &c.Group, c.Partition, offset.Foreign{Committed: offset.Committed{Offset: c.To.Offset, LeaderEpoch: c.To.LeaderEpoch, Metadata: c.To.Metadata}})
@@ -111,7 +111,7 @@ func ExportOf(name string, from map[string]offset.Saved) *Export {
 	ids := map[string]string{}
 	for _, group := range slices.Sorted(maps.Keys(from)) {
 		one := from[group]
-		x.ClusterID, x.CreatedAt, x.Digest = one.Origin.ClusterID, one.Origin.At, one.Origin.Digest
+		x.ClusterID, x.CreatedAt, x.Digest, x.Unsealed = one.Origin.ClusterID, one.Origin.At, one.Origin.Digest, one.Origin.Unsealed
 		maps.Copy(ids, one.Origin.TopicIDs)
 		g := Group{Name: group}
 		for _, p := range slices.SortedFunc(maps.Keys(one.Offsets), offset.Partition.Compare) {

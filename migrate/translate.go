@@ -96,9 +96,9 @@ type Sync struct{ Source, Target int64 }
 type Evidence struct {
 	// Bounds of the target partition.
 	Bounds *offset.Bounds
-	// SameCluster says that source and target have one cluster id; SameTopic that the topic has one name and one id there,
-	// and Recreated that it has one name and two ids.
-	SameCluster, SameTopic, Recreated bool
+	// SameCluster says that source and target have one cluster id; SameTopic that the topic is proved to be the same log,
+	// Recreated that it has one name and two ids on one cluster, and Renamed that it is another topic of that cluster.
+	SameCluster, SameTopic, Recreated, Renamed bool
 	// AtSame are the target's records at the offsets of the row's fingerprints, by offset; nil where they were not read.
 	AtSame map[int64]Fingerprint
 	// Stretch is what the target's log holds of the records around the position; nil where it was not searched.
@@ -163,7 +163,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	hint := x.hint()
 	for _, s := range rules.Strategies {
 		t, why := x.try(s)
-		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameCluster) {
+		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameTopic) {
 			t.Outcome, t.Again, t.Proof = Unproven, 0, "the partitions were dealt anew on the target: "+e.Elsewhere
 		}
 		switch {
@@ -216,10 +216,12 @@ func (x translator) same() (t Translation, why string) {
 	switch {
 	case x.e.Recreated:
 		return t, "the topic was deleted and created again on this cluster: its id is another one"
-	case x.e.SameCluster && x.e.SameTopic:
+	case x.e.SameTopic:
 		return exact("the same topic of the same cluster")
-	case x.e.SameCluster:
+	case x.e.Renamed:
 		return t, "the target is another topic of the same cluster"
+	case x.e.SameCluster && x.r.Around == nil:
+		return Translation{Offset: x.p, Outcome: Unproven, Proof: "the number as it was: the cluster is the same, and no topic id tells whether the topic is"}, ""
 	case x.r.Around == nil:
 		return Translation{Offset: x.p, Outcome: Unproven, Proof: "the number as it was: nothing was compared"}, ""
 	}

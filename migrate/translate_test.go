@@ -67,7 +67,9 @@ func TestTranslate(t *testing.T) {
 		offset  int64
 		mention string
 	}{
-		"same cluster":    {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 20), SameCluster: true, SameTopic: true}, label: "exact", offset: 9, mention: "same topic of the same cluster"},
+		"same cluster": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 20), SameCluster: true, SameTopic: true}, label: "exact", offset: 9, mention: "same topic of the same cluster"},
+		"same cluster, no topic ids": {r: migrate.Row{Group: "g", Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 9}}, by: []migrate.Strategy{migrate.Same},
+			e: migrate.Evidence{Bounds: log(0, 20), SameCluster: true}, label: "unresolved", mention: "no topic id tells"},
 		"recreated topic": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 20), SameCluster: true, Recreated: true}, label: "unresolved", mention: "created again"},
 		"outside the target": {r: row(100, 100), e: migrate.Evidence{Bounds: log(0, 0), SameCluster: true, SameTopic: true}, label: "unresolved",
 			mention: "offset 100 is outside the target's log [0, 0]"},

@@ -136,12 +136,13 @@ func (s Saved) Take(here Here, wanted []Partition, allow AllowOrigin) (map[Parti
 // Mismatch is how an origin differs from the cluster that its offsets are to be used on.
 type Mismatch string
 
-// The mismatches. All but OriginUnknown refuse, unless they are allowed.
+// The mismatches. All but the last two refuse, unless they are allowed.
 const (
 	OtherCluster  Mismatch = "other-cluster" // read on another cluster
 	OtherTopic    Mismatch = "other-topic"   // the topic has another id: made anew, or another one of the same name
 	Provisional   Mismatch = "provisional"   // written by a transaction that may still be taken back
 	OriginUnknown Mismatch = "unknown"       // the source, or the cluster, does not tell: said, never refused
+	Unsealed      Mismatch = "unsealed"      // nothing tells whether the source was changed: said, never refused
 )
 
 // AllowOrigin are the mismatches that are taken as they are.
@@ -179,8 +180,13 @@ type Finding struct {
 type Comparison struct {
 	Findings []Finding // at most one a mismatch
 	origin   Origin
-	same     map[string]bool // topics that are proved to be the same log
+	same     map[string]bool     // topics that are proved to be the same log
+	other    map[string]otherIDs // topics that have another id
+	known    bool                // both cluster ids are known, and are one
 }
+
+// otherIDs are the two ids of a topic.
+type otherIDs struct{ there, here string }
 
 // OriginError is offsets that are not of the cluster or topics that they were to be used on, or that are not final.
 type OriginError struct {
@@ -218,6 +224,36 @@ func (c Comparison) Err() error {
 	return &OriginError{Origin: c.origin, Findings: refused}
 }
 
+// Topic is Err for the offsets of one topic: nil where they may be used although others may not. Whoever refuses row by row
+// asks it.
+func (c Comparison) Topic(topic string) error {
+	var refused []Finding
+	for _, f := range c.Findings {
+		if f.Mismatch == OtherTopic {
+			if _, other := c.other[topic]; !other {
+				continue
+			}
+			f.Text = c.otherText([]string{topic})
+		}
+		if f.Refused {
+			refused = append(refused, f)
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return &OriginError{Origin: c.origin, Findings: refused}
+}
+
+// Same says that a topic is proved to be the log that the offsets were read from, and OtherTopic that it is proved to be another.
+func (c Comparison) Same(topic string) bool { return c.same[topic] }
+
+// OtherTopic says that a topic has another id than the offsets' own.
+func (c Comparison) OtherTopic(topic string) bool {
+	_, other := c.other[topic]
+	return other
+}
+
 // Said are the findings that refuse nothing and that a user must be told: what is not known, and what was allowed.
 func (c Comparison) Said() []Finding {
 	var out []Finding
@@ -246,12 +282,13 @@ func (c Comparison) take(p Partition, f Foreign) Foreign {
 //	cluster not known, another topic id      refused (OtherTopic): another topic of the same name
 //	cluster or topic id not known            taken without leader epochs, and said (OriginUnknown)
 //	a value of an open transaction           refused (Provisional)
+//	no digest, where there could be one      taken, and said (Unsealed)
 //
 // A mismatch that is allowed is said instead of refused. Contents that were changed are refused when a source is read.
 func (o Origin) Compare(here Here, used map[Partition]Foreign, allow AllowOrigin) Comparison {
-	c := Comparison{origin: o, same: map[string]bool{}}
+	c := Comparison{origin: o, same: map[string]bool{}, other: map[string]otherIDs{}, known: o.ClusterID != "" && o.ClusterID == here.ClusterID}
 	add := func(m Mismatch, text string) {
-		c.Findings = append(c.Findings, Finding{Mismatch: m, Text: text, Refused: m != OriginUnknown && !slices.Contains(allow, m)})
+		c.Findings = append(c.Findings, Finding{Mismatch: m, Text: text, Refused: m != OriginUnknown && m != Unsealed && !slices.Contains(allow, m)})
 	}
 	topics := usedTopics(here, used)
 	switch {
@@ -265,12 +302,16 @@ func (o Origin) Compare(here Here, used map[Partition]Foreign, allow AllowOrigin
 		add(OtherCluster, fmt.Sprintf("%s has offsets of cluster %s%s, and this is cluster %s: the same numbers are other records here",
 			o.From, o.ClusterID, o.when(), here.ClusterID))
 	default:
-		if m, text := o.compareTopics(here, topics, c.same); text != "" {
-			add(m, text)
+		c.compareTopics(here, topics)
+		if len(c.other) > 0 {
+			add(OtherTopic, c.otherText(slices.Sorted(maps.Keys(c.other))))
 		}
 		if text := o.unknown(here, topics); text != "" {
 			add(OriginUnknown, text)
 		}
+	}
+	if o.Unsealed {
+		add(Unsealed, fmt.Sprintf("%s was written by an older koffset, without a digest: whether it was changed since is not known", o.From))
 	}
 	if text := o.provisional(used); text != "" {
 		add(Provisional, text)
@@ -289,29 +330,33 @@ func usedTopics(here Here, used map[Partition]Foreign) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// compareTopics marks the topics that are the same, and says which have another id.
-func (o Origin) compareTopics(here Here, topics []string, same map[string]bool) (Mismatch, string) {
-	var other []string
+// compareTopics sorts out which topics are the same, and which have another id.
+func (c Comparison) compareTopics(here Here, topics []string) {
 	for _, t := range topics {
-		switch was, is := o.TopicIDs[t], here.TopicIDs[t]; {
+		switch was, is := c.origin.TopicIDs[t], here.TopicIDs[t]; {
 		case was == "" || is == "":
 		case was == is:
-			same[t] = true
+			c.same[t] = true
 		default:
-			other = append(other, fmt.Sprintf("%s (id %s there, %s here)", t, was, is))
+			c.other[t] = otherIDs{there: was, here: is}
 		}
 	}
-	if len(other) == 0 {
-		return "", ""
+}
+
+// otherText says of topics that they have another id.
+func (c Comparison) otherText(topics []string) string {
+	texts := make([]string, len(topics))
+	for i, t := range topics {
+		texts[i] = fmt.Sprintf("%s (id %s there, %s here)", t, c.other[t].there, c.other[t].here)
 	}
 	what := "other topics of the same name"
-	if len(other) == 1 {
+	if len(texts) == 1 {
 		what = "another topic of the same name"
 	}
-	if o.ClusterID != "" && o.ClusterID == here.ClusterID {
+	if c.known {
 		what = "deleted and created again since"
 	}
-	return OtherTopic, fmt.Sprintf("%s%s has offsets of %s: %s, so its numbers are other records now", o.From, o.when(), someOf(other), what)
+	return fmt.Sprintf("%s%s has offsets of %s: %s, so its numbers are other records now", c.origin.From, c.origin.when(), someOf(texts), what)
 }
 
 // unknown says what cannot be compared, because one side does not tell.
@@ -322,22 +367,18 @@ func (o Origin) unknown(here Here, topics []string) string {
 			noID = append(noID, t)
 		}
 	}
-	var texts []string
 	switch {
 	case len(noID) == 0: // a topic id says which cluster it is of, too
 	case o.ClusterID == "" && len(o.TopicIDs) == 0:
-		texts = append(texts, fmt.Sprintf("%s does not say which cluster and topics its offsets are of: they are taken for offsets of this cluster", o.From))
+		return fmt.Sprintf("%s does not say which cluster and topics its offsets are of: they are taken for offsets of this cluster", o.From)
 	case o.ClusterID == "":
-		texts = append(texts, fmt.Sprintf("%s does not say which cluster its offsets of %s are of: they are taken for offsets of this cluster", o.From, someOf(noID)))
+		return fmt.Sprintf("%s does not say which cluster its offsets of %s are of: they are taken for offsets of this cluster", o.From, someOf(noID))
 	case here.ClusterID == "":
-		texts = append(texts, fmt.Sprintf("%s has offsets of cluster %s, and this cluster tells no id: they are taken for offsets of this cluster", o.From, o.ClusterID))
+		return fmt.Sprintf("%s has offsets of cluster %s, and this cluster tells no id: they are taken for offsets of this cluster", o.From, o.ClusterID)
 	default:
-		texts = append(texts, fmt.Sprintf("%s%s has no topic id to compare for %s: whether it was deleted and created again since is not known", o.From, o.when(), someOf(noID)))
+		return fmt.Sprintf("%s%s has no topic id to compare for %s: whether it was deleted and created again since is not known", o.From, o.when(), someOf(noID))
 	}
-	if o.Unsealed {
-		texts = append(texts, fmt.Sprintf("%s was written by an older koffset, without a digest: whether it was changed since is not known", o.From))
-	}
-	return strings.Join(texts, "; ")
+	return ""
 }
 
 // provisional names the offsets that are not final.

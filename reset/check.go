@@ -1,6 +1,7 @@
 package reset
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -111,6 +112,8 @@ type Checked struct {
 	Rows []Change
 	// Gone are the groups that were to be deleted and do not exist any more.
 	Gone map[string]bool
+	// Said is what cannot be compared of where the plan's offsets come from.
+	Said []offset.Finding
 }
 
 // byGroup are the drifts of each group of a plan; one of the whole cluster concerns all of them.
@@ -134,17 +137,37 @@ func (c *Checked) byGroup(groups []PlanGroup) map[string][]Drift {
 func Check(p *Plan, f *Facts, allow Allowed) *Checked {
 	c := &Checked{Rows: make([]Change, len(p.Changes)), Gone: map[string]bool{}}
 	copy(c.Rows, p.Changes)
-	if p.ClusterID != "" && f.ClusterID != "" && p.ClusterID != f.ClusterID {
-		c.Drifts = append(c.Drifts, Drift{Kind: DriftCluster,
-			Text: fmt.Sprintf("the plan is for cluster %s, this is cluster %s", p.ClusterID, f.ClusterID)})
+	from := compare(p.Origin(), p.Changes, f)
+	if err := from.Err(); hasMismatch(err, offset.OtherCluster) {
+		c.Drifts = append(c.Drifts, Drift{Kind: DriftCluster, Text: err.Error(), Err: err})
 		return c
 	}
+	c.Said = from.Said()
 	rows := rowsByGroup(p.Changes)
 	for _, pg := range p.Groups {
-		one := groupCheck{c: c, p: p, pg: pg, g: f.Groups[pg.Name], f: f, allow: allow, rows: rows[pg.Name]}
+		one := groupCheck{c: c, p: p, pg: pg, g: f.Groups[pg.Name], f: f, from: from, allow: allow, rows: rows[pg.Name]}
 		one.run()
 	}
 	return c
+}
+
+// compare holds rows that were planned or done before to the cluster, by offset's rule of origins. Nothing of it can be allowed
+// here: whoever wants the numbers in another log makes a plan of them.
+func compare(o offset.Origin, rows []Change, f *Facts) offset.Comparison {
+	// The deletion of a group that stores nothing has no rows, and is of one cluster all the same.
+	used := map[offset.Partition]offset.Foreign{{}: {}}
+	for _, c := range rows {
+		if c.Changes() || c.Action == checkpointfile.ActionNone {
+			used[c.Partition] = offset.Foreign{}
+		}
+	}
+	return o.Compare(inspect.Here(f.ClusterID, f.Parts.Topics), used, nil)
+}
+
+// hasMismatch says that an error is an *offset.OriginError for a mismatch.
+func hasMismatch(err error, m offset.Mismatch) bool {
+	var o *offset.OriginError
+	return errors.As(err, &o) && o.Has(m)
 }
 
 // rowsByGroup are the rows of each group, by index: a plan of thousands of groups is gone through once, not once a group.
@@ -163,6 +186,7 @@ type groupCheck struct {
 	pg    PlanGroup
 	g     *GroupFacts
 	f     *Facts
+	from  offset.Comparison
 	allow Allowed
 	rows  []int // of the plan
 }
@@ -278,8 +302,9 @@ func (x *groupCheck) row(row, planned *Change) bool {
 		}
 		x.add(kind, &key, now.Err, "%v", now.Err)
 		return !stays
-	case row.TopicID != "" && topic.TopicID() != "" && row.TopicID != topic.TopicID():
-		x.add(DriftTopic, &key, nil, "the topic was deleted and made anew since (its id was %s and is %s): offsets of the old one mean nothing in it", row.TopicID, topic.TopicID())
+	}
+	if err := x.from.Topic(row.Topic); err != nil {
+		x.add(DriftTopic, &key, err, "%v", err)
 		return !stays
 	}
 	if done(planned, stored) && !again(planned) {

@@ -21,11 +21,11 @@ type Undo struct {
 // exist, or was negative, deleted again. It is pure. A row that the operation never changed is left as it is, whatever the
 // journal knows of it: the stored value alone decides. The error is a *DriftError for another cluster.
 func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
-	if e.Header.ClusterID != "" && f.ClusterID != "" && e.Header.ClusterID != f.ClusterID {
-		return nil, &DriftError{Drifts: []Drift{{Kind: DriftCluster,
-			Text: fmt.Sprintf("%s was done on cluster %s, this is cluster %s", e.ID, e.Header.ClusterID, f.ClusterID)}}}
+	from := compare(e.Origin(), e.Changes, f)
+	if err := from.Err(); hasMismatch(err, offset.OtherCluster) {
+		return nil, &DriftError{Drifts: []Drift{{Kind: DriftCluster, Text: err.Error(), Err: err}}}
 	}
-	b := &Built{Plan: &Plan{Verb: "undo", Asked: "undo " + e.ID, ClusterID: f.ClusterID, Undoes: e.ID}}
+	b := &Built{Plan: &Plan{Verb: "undo", Asked: "undo " + e.ID, ClusterID: f.ClusterID, Undoes: e.ID}, Said: from.Said()}
 	byGroup := rowsByGroup(e.Changes)
 	for _, og := range e.Groups {
 		g := f.Groups[og.Name]
@@ -44,7 +44,7 @@ func Inverse(e *checkpointfile.Entry, f *Facts, u Undo) (*Built, error) {
 		var rows []Change
 		for _, i := range byGroup[og.Name] {
 			if e.States[i] != checkpointfile.StateFailed {
-				rows = append(rows, u.row(e, e.Changes[i], f, g))
+				rows = append(rows, u.row(e, e.Changes[i], f, g, from))
 			}
 		}
 		if len(rows) == 0 {
@@ -70,7 +70,7 @@ func nothingToUndo(e *checkpointfile.Entry, og PlanGroup, rows int) string {
 	return "it stored no offsets when it was deleted, so there is nothing to put back: a group without offsets exists again as soon as a consumer joins it"
 }
 
-func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) Change {
+func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts, from offset.Comparison) Change {
 	now, unstable := f.of(g, was.Partition, nil)
 	row := newRow(g, was.Partition, f, now)
 	topic := f.Parts.Topics[was.Topic]
@@ -83,8 +83,8 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts) 
 	switch {
 	case unstable:
 		refuse(&row, offset.ReasonUnreadable, "a transaction that is still open holds a commit for it", "wait until the transaction ends")
-	case was.TopicID != "" && topic.TopicID() != "" && was.TopicID != topic.TopicID():
-		refuse(&row, offset.ReasonUnreadable, fmt.Sprintf("the topic was deleted and made anew since (its id was %s and is %s)", was.TopicID, topic.TopicID()), "")
+	case from.Topic(was.Topic) != nil:
+		refuse(&row, offset.ReasonUnreadable, from.Topic(was.Topic).Error(), "")
 	case now.Err != nil && !(gone && before == nil):
 		refuse(&row, offset.ReasonUnreadable, now.Err.Error(), "")
 	case same(row.From, before):

@@ -20,6 +20,10 @@ import (
 const (
 	hintStop  = "stop them, or add --wait-empty 60s; nothing was changed"
 	hintDrift = "make a new plan; --allow-drift accepts commits that moved, and nothing else; nothing was changed"
+
+	hintOtherCluster = "apply it on its own cluster; koffset migrate export there and koffset migrate import here find the same records; nothing was changed"
+	hintUndoneThere  = "undo it on the cluster that it was done on, with --profile or --bootstrap-server; nothing was changed"
+	hintOtherTopic   = "make a new plan with a time or a word, such as @-2h or earliest; koffset reset --from-file PLAN --allow-origin other-topic takes its numbers as they are; nothing was changed"
 )
 
 // inUse refuses before anything is shown where every group of the plan has members.
@@ -261,8 +265,15 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 			hint = "plan it again as this user, or with --allow-hidden; nothing was changed"
 		case drift.Has(reset.DriftUnstable):
 			hint = "wait until the transaction ends, or add --wait-empty 60s; nothing was changed"
-		case drift.Has(reset.DriftCluster), drift.Has(reset.DriftTopic):
+		case drift.Has(reset.DriftCluster):
+			if hint = hintOtherCluster; w.Built.Plan.Verb == "undo" {
+				hint = hintUndoneThere
+			}
+		case drift.Has(reset.DriftTopic):
 			hint = "nothing was changed"
+			if hasOrigin(drift) {
+				hint = hintOtherTopic
+			}
 		case drift.Has(reset.DriftBounds) && !drift.Has(reset.DriftCommit):
 			hint = "make a new plan, or add --out-of-range clamp or skip; nothing was changed"
 		case cli.Denied(err):
@@ -273,6 +284,12 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another folder with --state-dir"}
 	}
 	return cli.Cause(ctx, err)
+}
+
+// hasOrigin says that offsets of another log are among what a plan met, and not only a topic that is gone.
+func hasOrigin(err error) bool {
+	var o *offset.OriginError
+	return errors.As(err, &o)
 }
 
 // joined is errors.Join, but a single error stays itself.

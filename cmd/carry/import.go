@@ -142,7 +142,7 @@ func (o *importOptions) load(name string) error {
 	if err != nil {
 		return err
 	}
-	o.query.Header = x.Header
+	o.query.Header, o.query.Name = x.Header, name
 	if err := o.nameGroup(name, x); err != nil {
 		return err
 	}

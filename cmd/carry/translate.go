@@ -25,6 +25,7 @@ func translate(ctx context.Context, a *cli.App, s *cli.Session, q migrate.Query)
 	if err != nil {
 		return nil, migrateFault(cli.Cause(ctx, err))
 	}
+	a.SayOrigin(res.Said)
 	return res, nil
 }
 

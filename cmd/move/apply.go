@@ -101,6 +101,7 @@ func (o *applyOptions) run(ctx context.Context, s *cli.Session, p *reset.Plan) e
 	if err != nil {
 		return o.write.NotPlanned(o.app, s, p.Verb, names, cli.Cause(ctx2, err))
 	}
+	w.Built.Said = checked.Said
 	var hard []reset.Drift
 	for _, d := range checked.Drifts {
 		if d.Kind == reset.DriftActive {
