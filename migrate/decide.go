@@ -38,7 +38,7 @@ func decide(r Row, e Evidence) (t Translation, ok bool) {
 	all.SearchedAll, all.SearchedBack = true, true
 	d.a = &all
 	if t, ok = d.decide(); ok {
-		t.Outcome, t.Again = Unproven, 0
+		t.Outcome, t.Again, t.Latest = Unproven, 0, 0
 		end := int64(0)
 		if r.Bounds != nil {
 			end = r.Bounds.End
@@ -64,7 +64,10 @@ func (d decision) decide() (t Translation, ok bool) {
 		return t, false
 	}
 	if d.r.Bounds != nil && d.r.Committed.Offset < d.r.Bounds.Start {
-		return d.expired()
+		if t, ok = d.expired(); ok {
+			t = d.lost(t)
+		}
+		return t, ok
 	}
 	if n := d.lastRead(); n >= 0 {
 		if d.late(n) {
@@ -87,7 +90,7 @@ func (d decision) lost(t Translation) Translation {
 	if d.a.Whole {
 		return t
 	}
-	again, why := int64(0), ""
+	again, latest, why := int64(0), int64(0), ""
 	seen := map[int]bool{}
 	for _, run := range s.Seen {
 		if run.Look < 0 {
@@ -95,15 +98,15 @@ func (d decision) lost(t Translation) Translation {
 		}
 		// Behind the position what was read comes again, and what was there once already.
 		if run.Offset >= t.Offset && (seen[run.Look] || run.Look >= len(d.a.At)) {
-			again, why = run.Offset+1-t.Offset, fmt.Sprintf("the source has lost records, and ones that look alike are there up to %d", run.Offset)
+			again, latest, why = run.Offset+1-t.Offset, run.Offset+1, fmt.Sprintf("the source has lost records, and ones that look alike are there up to %d", run.Offset)
 		}
 		seen[run.Look] = true
 	}
 	if !s.AtEnd {
-		again, why = d.e.Bounds.End-t.Offset, fmt.Sprintf("the source has lost records, and the target was searched to %d for ones that look alike (log end %d)", s.Until, d.e.Bounds.End)
+		again, latest, why = d.e.Bounds.End-t.Offset, d.e.Bounds.End, fmt.Sprintf("the source has lost records, and the target was searched to %d for ones that look alike (log end %d)", s.Until, d.e.Bounds.End)
 	}
 	if again > t.Again {
-		t.Outcome, t.Again = Again, again
+		t.Outcome, t.Again, t.Latest = Again, again, max(t.Latest, latest)
 		t.Proof += "; " + why
 	}
 	return t
@@ -172,27 +175,54 @@ func (d decision) lastRead() int {
 	return last
 }
 
-// left bounds how many records that were read may follow the n-th run on the target: as many as lay between the position and
-// the last record before it that is known for sure, without those that were passed since. known is false where none is.
-// copied counts those among them that every mirror copies.
+// left bounds how many records that were read, and were not copied up to the n-th run, may follow it on the target: as many as
+// lay between the position and the last record before it that is known for sure, without those that were passed since. known
+// is false where there is no such record. copied counts those among them that every mirror copies.
 func (d decision) left(n int) (all, copied int64, known bool) {
-	passed := int64(0)
+	passed := map[int]int64{} // by what they look like
 	for _, run := range slices.Backward(d.e.Stretch.Seen[:n+1]) {
 		if run.Look < len(d.a.At) {
 			continue
 		}
 		if !d.sure(run) {
-			passed++
+			passed[run.Look]++
 			continue
 		}
-		for _, f := range d.a.Before[:run.Look-len(d.a.At)] {
+		between := d.a.Before[:run.Look-len(d.a.At)]
+		for _, f := range between {
 			if !f.Aborted {
 				copied++
 			}
 		}
-		return max(0, d.r.Committed.Offset-d.print(run).Offset-1-passed), max(0, copied-passed), true
+		was := d.distinct(passed, between)
+		return max(0, d.between(d.print(run))-was), max(0, copied-was), true
 	}
 	return 0, 0, false
+}
+
+// distinct counts the records of the source that were passed: a mirror that starts again copies one twice, so no more than look
+// like it there.
+func (d decision) distinct(passed map[int]int64, among []Fingerprint) (n int64) {
+	for look, copies := range passed {
+		same := int64(0)
+		for _, f := range among {
+			if f.Same(d.fingerprint(look)) {
+				same++
+			}
+		}
+		n += min(copies, same)
+	}
+	return n
+}
+
+// between counts what may have lain between a record and the position at the source: the records that lie there, or where some
+// were lost or left out of the list, all offsets.
+func (d decision) between(f Fingerprint) int64 {
+	i := slices.IndexFunc(d.a.Before, func(b Fingerprint) bool { return b.Offset == f.Offset })
+	if !d.a.Gapless || i < 0 || slices.ContainsFunc(d.a.Before[:i], func(b Fingerprint) bool { return b.Aborted }) {
+		return d.r.Committed.Offset - f.Offset - 1
+	}
+	return int64(i)
 }
 
 // late says that the copy ends with a record before the last one read, or that it may: the nearer ones are on their way.
@@ -225,36 +255,36 @@ func (d decision) afterRead(n int) Translation {
 		t.Proof = strings.Replace(t.Proof, "no look-alike", "no look-alike of that", 1)
 		return t
 	}
-	// What follows up to the next record that is known may have been read, but not more than lay between at the source.
 	left, _, known := d.left(n)
 	if at, ok := d.pairwise(n, last); ok && known {
 		t.Offset = at
 		t.Proof += "; what follows is there record by record"
 		return d.alike(t, last)
 	}
-	if t.Again = d.upToNext(rest, t.Offset); known {
-		t.Again = min(left, t.Again)
+	if known && left == 0 {
+		return d.alike(t, last)
 	}
-	if t.Again > 0 {
+	// What follows up to the next record that is known may have been read. As few as lay between at the source are no bound:
+	// a mirror that starts again copies them twice.
+	if t.Again, t.Latest = d.upToNext(rest, t.Offset); t.Again > 0 {
 		t.Outcome = Again
 		t.Proof += "; what follows it may have been read too"
 	}
 	return d.alike(t, last)
 }
 
-// upToNext counts the records that may have been read up to the first that surely was not.
-func (d decision) upToNext(runs []Run, from int64) int64 {
-	n := int64(0)
+// upToNext counts the records of the target that may have been read up to the first that surely was not, and says where that is.
+func (d decision) upToNext(runs []Run, from int64) (n, latest int64) {
 	for _, run := range runs {
 		if !d.maybeRead(run) {
-			return n
+			return n, run.Offset
 		}
 		n += int64(run.N)
 	}
 	if !d.e.Stretch.AtEnd {
-		return max(n, d.e.Bounds.End-from)
+		n = max(n, d.e.Bounds.End-from)
 	}
-	return n
+	return n, d.e.Bounds.End
 }
 
 // pairwise holds the runs behind the n-th against the records of the source behind the one it is a copy of: where the copy
@@ -290,7 +320,7 @@ func (d decision) beforeNext() (t Translation, ok bool) {
 	first := slices.IndexFunc(s.Seen[:k+1], func(run Run) bool { return run.Look >= 0 && d.maybeUnread(run) })
 	t = Translation{Offset: s.Seen[first].Offset, Outcome: Exact, Proof: d.nextIs(s.Seen[k])}
 	if first < k {
-		if t.Again = d.upToNext(s.Seen[first:], t.Offset); t.Again > 0 {
+		if t.Again, t.Latest = d.upToNext(s.Seen[first:], t.Offset); t.Again > 0 {
 			t.Outcome = Again
 			t.Proof += fmt.Sprintf("; ones that may be unread are there from %d on", t.Offset)
 		}
@@ -335,7 +365,7 @@ func (d decision) earlierTwins() (t Translation, ok bool) {
 	}
 	f := d.a.At[0]
 	t = Translation{Offset: s.Seen[k].Offset, Outcome: Exact, Proof: fmt.Sprintf("the next record (%s), or an earlier identical one, is at %d", describe(f), s.Seen[k].Offset)}
-	if t.Again = d.upToNext(s.Seen[k:], t.Offset); t.Again > 0 {
+	if t.Again, t.Latest = d.upToNext(s.Seen[k:], t.Offset); t.Again > 0 {
 		t.Outcome = Again
 	}
 	return t, true
@@ -355,7 +385,7 @@ func (d decision) timeFloor() (t Translation, ok bool) {
 	} else if f := d.print(s.Seen[k]); f.Twins == TwinsAfter && d.a.SearchedBack {
 		limit = s.Seen[k].Offset // with no earlier twin, what was found is unread
 	}
-	t = Translation{Offset: u.Offset, Outcome: Again, Again: limit - u.Offset}
+	t = Translation{Offset: u.Offset, Outcome: Again, Again: limit - u.Offset, Latest: limit}
 	if t.Again == 0 {
 		t.Outcome = Exact
 	}
@@ -372,7 +402,7 @@ func (d decision) logStart() (t Translation, ok bool) {
 	if s.From == nil || s.From.Offset != b.Start || b.Start == 0 || !s.From.Time.After(d.a.At[0].Time) || !d.covers(0) {
 		return t, false
 	}
-	return Translation{Offset: b.Start, Outcome: Again, Again: b.End - b.Start,
+	return Translation{Offset: b.Start, Outcome: Again, Again: b.End - b.Start, Latest: b.End,
 		Proof: fmt.Sprintf("the next record (%s) is older than the first one left on the target (%s): log start taken", describe(d.a.At[0]), offset.FormatTime(s.From.Time))}, true
 }
 
@@ -387,7 +417,7 @@ func (d decision) expired() (t Translation, ok bool) {
 	where := "the first of the target"
 	t = Translation{Offset: start, Outcome: Exact}
 	if m > start {
-		t.Outcome, t.Again, where = Again, m-start, "the target's log start is taken"
+		t.Outcome, t.Again, t.Latest, where = Again, m-start, m, "the target's log start is taken"
 	}
 	t.Proof = fmt.Sprintf("the commit %d expired at the source (log start %d); the first record left there is at %d: %s", d.r.Committed.Offset, d.r.Bounds.Start, m, where)
 	return t, true
@@ -408,7 +438,7 @@ func (d decision) drained() (t Translation, ok bool) {
 	case b.Start == b.End:
 		return Translation{Offset: b.End, Outcome: Exact, Proof: "nothing to carry: neither log holds a record"}, true
 	case expired:
-		return Translation{Offset: b.Start, Outcome: Again, Again: b.End - b.Start,
+		return Translation{Offset: b.Start, Outcome: Again, Again: b.End - b.Start, Latest: b.End,
 			Proof: fmt.Sprintf("the commit %d expired at the source (log start %d), which holds no record: the target's log start is taken", d.r.Committed.Offset, d.r.Bounds.Start)}, true
 	}
 	return t, false

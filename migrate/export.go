@@ -250,7 +250,8 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 			return
 		}
 		r.Around = &read.Surroundings
-		r.Around.Whole = !compacted[r.Topic] && read.Start == 0
+		r.Around.Gapless = !compacted[r.Topic]
+		r.Around.Whole = r.Around.Gapless && read.Start == 0
 		if read.Start > r.Bounds.Start { // records were removed meanwhile
 			r.Bounds = &offset.Bounds{Start: read.Start, End: max(read.Start, r.Bounds.End), LastStable: max(read.Start, r.Bounds.LastStable)}
 		}

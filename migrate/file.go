@@ -156,7 +156,7 @@ func appendRow(b []byte, r *Row) []byte {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}, {a.Whole, "whole"}} {
+		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}, {a.Whole, "whole"}, {a.Gapless, "gapless"}} {
 			if flag.set {
 				b = append(b, `,"`...)
 				b = append(b, flag.name...)

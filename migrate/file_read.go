@@ -38,6 +38,7 @@ type rowJSON struct {
 	Back        bool               `json:"searched_back"`
 	UnreadTimes bool               `json:"unread_times"`
 	Whole       bool               `json:"whole"`
+	Gapless     bool               `json:"gapless"`
 	Provisional bool               `json:"provisional"`
 	Gone        bool               `json:"gone"`
 	Error       string             `json:"error"`
@@ -226,7 +227,7 @@ func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 		}
 		if j.At != nil {
 			r.Around = &Surroundings{At: *j.At, Before: j.Before, AtEnd: j.AtEnd, AtStart: j.AtStart,
-				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes, Whole: j.Whole}
+				SearchedTo: j.SearchedTo, SearchedAll: j.Searched, SearchedBack: j.Back, UnreadTimes: j.UnreadTimes, Whole: j.Whole, Gapless: j.Gapless || j.Whole}
 			if j.Earliest != nil {
 				r.Around.EarliestUnread = time.UnixMilli(*j.Earliest).UTC()
 			}

@@ -306,7 +306,8 @@ func (t *target) readBounds(ctx context.Context, items []*Item) {
 	}
 }
 
-// readSame reads the target's records at the offsets that the fingerprints have at the source.
+// readSame reads the target's records at the offsets that the fingerprints have at the source, and the first one that lies where
+// the source has none between them and the position.
 func (t *target) readSame(ctx context.Context, items []*Item) {
 	var walks []records.Walk
 	var of []*Item
@@ -331,10 +332,15 @@ func (t *target) readSame(ctx context.Context, items []*Item) {
 			continue
 		}
 		e.AtSame = map[int64]Fingerprint{}
-		walks = append(walks, records.Walk{Span: records.Span{Partition: i.Target, From: low, Until: high + 1}, Bytes: searchBytes, Visit: func(r records.Record) bool {
-			if want[r.Offset] {
+		from, until := i.Row.gap()
+		filled := false
+		span := records.Span{Partition: i.Target, From: min(low, max(from, e.Bounds.Start)), Until: max(high+1, min(until, e.Bounds.End))}
+		walks = append(walks, records.Walk{Span: span, Bytes: searchBytes, Visit: func(r records.Record) bool {
+			inGap := r.Offset >= from && r.Offset < until
+			if want[r.Offset] || inGap && !filled {
 				e.AtSame[r.Offset] = fingerprintOf(r)
 			}
+			filled = filled || inGap
 			return true
 		}})
 		of = append(of, i)

@@ -215,11 +215,7 @@ func (w world) judge(i *migrate.Item) (problem string, there bool) {
 	// Records that look alike are one record: of each look, as many must lie at or after the position as unread ones are there.
 	unread, ahead := map[string]int{}, map[string]int{}
 	counted := map[int]bool{}
-	again := int64(0)
-	copies := map[int]bool{}
-	for _, c := range w.copied[:w.tstart] {
-		copies[c] = true
-	}
+	again, point := int64(0), pointOf(w.copied, w.at)
 	for _, c := range target {
 		look := w.looks(w.source[c.src])
 		if int64(c.src) >= w.at && !counted[c.src] {
@@ -228,12 +224,10 @@ func (w world) judge(i *migrate.Item) (problem string, there bool) {
 		}
 		if c.off >= i.Offset {
 			ahead[look]++
-			// A record that the mirror copied twice comes twice wherever the reader stands.
-			if int64(c.src) < w.at && !copies[c.src] {
+			if c.off < point {
 				again++
 			}
 		}
-		copies[c.src] = true
 	}
 	for look, n := range unread {
 		if ahead[look] < n {

@@ -218,6 +218,8 @@ type Surroundings struct {
 	// Whole says that the source's log lacks no record that it ever had: it begins at 0, and its topic is not compacted. Where it
 	// is not set, a record that is lost at the source may look the same and be on the target still.
 	Whole bool
+	// Gapless says that the topic is not compacted: between two records of the source lie only markers, and nothing that it lost.
+	Gapless bool
 }
 
 // surelyRead says that no unread record looks like f, a record before the position: wherever it is on the target, nothing

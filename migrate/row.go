@@ -27,6 +27,19 @@ type Row struct {
 	Error string
 }
 
+// gap are the source offsets around the position at which no record lies, from one up to another: behind the last record read, and
+// in front of the next one. Around and Committed are set.
+func (r Row) gap() (from, until int64) {
+	from, until = r.Committed.Offset, r.Committed.Offset
+	if b := r.Around.Before; len(b) > 0 {
+		from = b[0].Offset + 1
+	}
+	if a := r.Around.At; len(a) > 0 {
+		until = a[0].Offset
+	}
+	return from, until
+}
+
 // Topic is what an export says about a topic.
 type Topic struct {
 	Name       string `json:"topic"`

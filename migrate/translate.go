@@ -64,9 +64,13 @@ const (
 
 // Translation is the answer for one row.
 type Translation struct {
-	Offset   int64
-	Outcome  Outcome
-	Again    int64 // at most so many offsets are read again; with Again alone
+	Offset  int64
+	Outcome Outcome
+	// Again bounds the records of the target from Offset to the point by which a copy of everything that was read was there, each
+	// as often as it lies there, and Latest is the offset that this point lies at or before; with Again alone. What a mirror copied a
+	// second time behind that point comes to every reader.
+	Again    int64
+	Latest   int64
 	Strategy Strategy
 	// Proof says how it is known, in words.
 	Proof string
@@ -99,7 +103,8 @@ type Evidence struct {
 	// SameCluster says that source and target have one cluster id; SameTopic that the topic is proved to be the same log,
 	// Recreated that it has one name and two ids on one cluster, and Renamed that it is another topic of that cluster.
 	SameCluster, SameTopic, Recreated, Renamed bool
-	// AtSame are the target's records at the offsets of the row's fingerprints, by offset; nil where they were not read.
+	// AtSame are the target's records at the offsets of the row's fingerprints, by offset, and the first one that lies where the
+	// source has none between them and the position; nil where they were not read.
 	AtSame map[int64]Fingerprint
 	// Stretch is what the target's log holds of the records around the position; nil where it was not searched.
 	Stretch *Stretch
@@ -164,7 +169,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	for _, s := range rules.Strategies {
 		t, why := x.try(s)
 		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameTopic) {
-			t.Outcome, t.Again, t.Proof = Unproven, 0, "the partitions were dealt anew on the target: "+e.Elsewhere
+			t.Outcome, t.Again, t.Latest, t.Proof = Unproven, 0, 0, "the partitions were dealt anew on the target: "+e.Elsewhere
 		}
 		switch {
 		case why != "":
@@ -236,6 +241,13 @@ func (x translator) same() (t Translation, why string) {
 			return t, fmt.Sprintf("another record is at %d on the target", f.Offset)
 		}
 	}
+	// A copy that has lost one record and has another one twice is at the same offsets again: what lies between tells.
+	from, until := x.r.gap()
+	for at := range x.e.AtSame {
+		if at >= from && at < until {
+			return t, fmt.Sprintf("a record is at %d on the target, and none at the source", at)
+		}
+	}
 	a := x.r.Around
 	if f, ok := x.anchor(a.At, a.sure); ok {
 		return exact("the next record (%s) is at the same offset on both; no look-alike (searched to %d)", describe(f), a.SearchedTo)
@@ -289,12 +301,13 @@ func (x translator) mm2() (t Translation, why string) {
 	}
 	// A checkpoint tells a position that skips nothing, but not which sync it came from: how much lies between is bounded by
 	// the target's end alone.
-	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target),
+	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target), Latest: x.e.Bounds.End,
 		Proof: fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d", c.Source, c.Target)}, ""
 }
 
 // pairs applies MirrorMaker's rule: the latest pair at or before the position; at it the number itself, after it the next
-// offset, since what lies between may have been copied with or without gaps.
+// offset, since what lies between may have been copied with or without gaps. It lies between once: a MirrorMaker that starts
+// again writes a sync for the first record that it copies.
 func (x translator) pairs(syncs []Sync, what string) (t Translation, why string) {
 	i, at := slices.BinarySearchFunc(syncs, x.p, func(s Sync, p int64) int { return int(min(1, max(-1, s.Source-p))) })
 	if at {
@@ -307,10 +320,15 @@ func (x translator) pairs(syncs []Sync, what string) (t Translation, why string)
 		return t, fmt.Sprintf("%s begin at %d, after the position %d", what, syncs[0].Source, x.p)
 	}
 	s := syncs[i-1]
-	t = Translation{Offset: s.Target + 1, Outcome: Again, Again: x.p - s.Source - 1,
+	t = Translation{Offset: s.Target + 1, Outcome: Again, Again: x.p - s.Source - 1, Latest: x.e.Bounds.End,
 		Proof: fmt.Sprintf("%s: %d is %d, and %d lies after it", what, s.Source, s.Target, x.p)}
+	if i < len(syncs) { // the next one is of an unread record
+		t.Latest = syncs[i].Target
+		t.Offset = min(t.Offset, t.Latest)
+		t.Again = min(t.Again, t.Latest-t.Offset)
+	}
 	if t.Again == 0 {
-		t.Outcome = Exact
+		t.Outcome, t.Latest = Exact, 0
 	}
 	return t, ""
 }

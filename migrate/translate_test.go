@@ -51,6 +51,7 @@ func TestTranslate(t *testing.T) {
 		return a
 	}
 	lossy := func(a *migrate.Surroundings) *migrate.Surroundings { a.Whole = false; return a }
+	gapless := func(a *migrate.Surroundings) *migrate.Surroundings { a.Gapless = true; return a }
 	part := func(s *migrate.Stretch) *migrate.Stretch { s.AtEnd = false; return s }
 	twin := func(f migrate.Fingerprint, t migrate.Twins) migrate.Fingerprint { f.Twins = t; return f }
 	unsearched := func(a *migrate.Surroundings) *migrate.Surroundings { a.SearchedAll = false; return a }
@@ -117,8 +118,20 @@ func TestTranslate(t *testing.T) {
 		"window too small":   {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(0, 9), Window: 10, Stretch: part(read(others(0, 10)))}, label: "unresolved", mention: "raise {{window}}"},
 		"the copy ends before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 5), Stretch: read(at(4, 2))},
 			label: "unresolved", mention: "it ends with a copy of source offset 17"},
+		"copied twice behind the last one that is known": {r: row(20, 20), around: lossy(around(nil, []migrate.Fingerprint{fp(17, 1)})), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(4, 0), others(5, 4))},
+			label: "at-most-4-again", offset: 5, mention: "may have been read too"},
+		"behind the last record and a marker": {r: row(20, 20), around: gapless(around(nil, []migrate.Fingerprint{fp(18, 1)})), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(4, 0), others(5, 25))},
+			label: "exact", offset: 5, mention: "the last record read"},
+		"behind the last record and what may be lost": {r: row(20, 20), around: lossy(around(nil, []migrate.Fingerprint{fp(18, 1)})), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(4, 0), others(5, 25))},
+			label: "at-most-25-again", offset: 5, mention: "may have been read too"},
+		"one of two look-alikes copied twice": {r: row(20, 20), around: gapless(around(nil, []migrate.Fingerprint{fp(19, 1), twin(fp(18, 2), migrate.TwinsBefore), fp(17, 3)})), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(3, 2), at(4, 1), at(5, 1))},
+			label: "unresolved", mention: "is not on the target yet"},
+		"the same offset, and another record where the source has none": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(18, 1)}), e: migrate.Evidence{Bounds: log(0, 30), AtSame: map[int64]migrate.Fingerprint{18: fp(18, 1), 19: fp(20, 7)}},
+			label: "unresolved", mention: "a record is at 19 on the target, and none at the source"},
+		"the same offset, and nothing else": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(18, 1)}), e: migrate.Evidence{Bounds: log(0, 30), AtSame: map[int64]migrate.Fingerprint{18: fp(18, 1)}},
+			label: "exact", offset: 20, mention: "the same offset on both"},
 		"fewer copied before": {r: row(20, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1), fp(18, 2), fp(17, 3)}), e: migrate.Evidence{Bounds: log(0, 9), Stretch: read(at(4, 2), others(5, 4))},
-			label: "at-most-2-again", offset: 5, mention: "is at 4"},
+			label: "at-most-4-again", offset: 5, mention: "is at 4"},
 		"expired": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 20)}, around: around([]migrate.Fingerprint{fp(10, 1)}, nil),
 			e: migrate.Evidence{Bounds: log(2, 30), Stretch: read(at(9, 0))}, label: "at-most-7-again", offset: 2, mention: "the commit 3 expired at the source (log start 10)"},
 		"expired, drained, empty target": {r: migrate.Row{Partition: offset.Partition{Topic: "t"}, Committed: &offset.Committed{Offset: 3}, Bounds: log(10, 10)}, around: &migrate.Surroundings{AtEnd: true, AtStart: true},
@@ -128,11 +141,13 @@ func TestTranslate(t *testing.T) {
 		"past the end": {r: row(25, 20), around: around(nil, []migrate.Fingerprint{fp(19, 1)}), e: migrate.Evidence{Bounds: log(0, 30), Stretch: read(at(8, 0))}, label: "unresolved", mention: "the commit 25 is past the source's log end 20"},
 		"older than the target": {r: row(9, 20), around: around([]migrate.Fingerprint{fp(9, 1)}, nil), e: migrate.Evidence{Bounds: log(40, 50),
 			Stretch: &migrate.Stretch{Since: t0, AtEnd: true, From: &offset.Record{Offset: 40, Time: t0.Add(time.Hour)}, Seen: []migrate.Run{others(40, 10)}}}, label: "at-most-10-again", offset: 40, mention: "log start taken"},
-		"mm2, the record itself": {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 1}, {Source: 9, Target: 12}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "exact", offset: 12, mention: "9 is 12"},
-		"mm2, after a sync":      {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 0}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-14-again", offset: 1, mention: "0 is 0, and 15 lies after it"},
-		"mm2, before all syncs":  {r: row(5, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 9, Target: 9}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "begin at 9, after the position 5"},
-		"mm2, checkpoint":        {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Checkpoint: &migrate.Sync{Source: 12, Target: 10}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-20-again", offset: 10, mention: "checkpoint translates 12 to 10"},
-		"mm2, moved back since":  {r: row(5, 20), e: migrate.Evidence{Bounds: log(0, 30), Checkpoint: &migrate.Sync{Source: 12, Target: 10}}, by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "moved back since"},
+		"mm2, the record itself":       {r: row(9, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 1}, {Source: 9, Target: 12}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "exact", offset: 12, mention: "9 is 12"},
+		"mm2, after a sync":            {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 0}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-14-again", offset: 1, mention: "0 is 0, and 15 lies after it"},
+		"mm2, between two syncs":       {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 0}, {Source: 18, Target: 6}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-5-again", offset: 1, mention: "0 is 0, and 15 lies after it"},
+		"mm2, two syncs at one offset": {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 0, Target: 0}, {Source: 18, Target: 0}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "exact", offset: 0, mention: "0 is 0"},
+		"mm2, before all syncs":        {r: row(5, 20), e: migrate.Evidence{Bounds: log(0, 30), Syncs: []migrate.Sync{{Source: 9, Target: 9}}}, by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "begin at 9, after the position 5"},
+		"mm2, checkpoint":              {r: row(15, 20), e: migrate.Evidence{Bounds: log(0, 30), Checkpoint: &migrate.Sync{Source: 12, Target: 10}}, by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-20-again", offset: 10, mention: "checkpoint translates 12 to 10"},
+		"mm2, moved back since":        {r: row(5, 20), e: migrate.Evidence{Bounds: log(0, 30), Checkpoint: &migrate.Sync{Source: 12, Target: 10}}, by: []migrate.Strategy{migrate.ByMM2}, label: "unresolved", mention: "moved back since"},
 		"mm2, checkpoint beyond the syncs": {r: row(95, 200), e: migrate.Evidence{Bounds: log(0, 200), Syncs: []migrate.Sync{{Source: 80, Target: 80}}, Checkpoint: &migrate.Sync{Source: 95, Target: 91}},
 			by: []migrate.Strategy{migrate.ByMM2}, label: "at-most-14-again", offset: 81, mention: "80 is 80, and 95 lies after it"},
 		"mm2, checkpoint before the syncs": {r: row(95, 200), e: migrate.Evidence{Bounds: log(0, 200), Syncs: []migrate.Sync{{Source: 100, Target: 90}}, Checkpoint: &migrate.Sync{Source: 90, Target: 80}},
@@ -276,7 +291,7 @@ func TestCheck(t *testing.T) {
 			Evidence: migrate.Evidence{Bounds: &offset.Bounds{End: 40, LastStable: 40}, Stretch: s}}
 	}
 	exact := migrate.Translation{Offset: 20, Outcome: migrate.Exact}
-	again := migrate.Translation{Offset: 20, Outcome: migrate.Again, Again: 5}
+	again := migrate.Translation{Offset: 20, Outcome: migrate.Again, Again: 5, Latest: 25}
 	known := &migrate.Stretch{Seen: []migrate.Run{others(10, 8), at(19, 1), at(20, 0), others(22, 9)}, Until: 40, AtEnd: true}
 	missing := item(0, exact, nil)
 	missing.Current = nil

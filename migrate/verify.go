@@ -118,7 +118,7 @@ func (c Checked) unresolved(i *Item) Checked {
 
 // resolved holds the target's commit against the position: the position itself, or a stretch in which it lies.
 func (c Checked) resolved(i *Item) Checked {
-	low, high, at := i.Offset, i.Offset+i.Translation.Again, i.Current.Offset
+	low, high, at := i.Offset, max(i.Offset, i.Latest), i.Current.Offset
 	by := func(v Verdict, n int64, counted bool) Checked {
 		if n == 0 {
 			c.Verdict, c.Detail = VerdictSame, i.Proof
