@@ -72,9 +72,12 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 	if epochForm.MatchString(s) {
 		return parseEpoch(s)
 	}
+	if isDayWord(s) {
+		return dayWord(s, clock), nil
+	}
 	m := stampForm.FindStringSubmatch(s)
 	if m == nil {
-		return Instant{}, syntaxf(s, timeForms, "%q is not a point in time", s)
+		return Instant{}, syntaxf(s, meantTime(s, timeForms), "%q is not a point in time", s)
 	}
 	num := func(i int) int { n, _ := strconv.Atoi(m[i]); return n }
 	zone, assumed := clock.Zone, true
@@ -123,6 +126,27 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 		i.Zone = zone
 	}
 	return i, nil
+}
+
+func isDayWord(s string) bool { return s == "now" || s == "today" || s == "yesterday" }
+
+// dayWord is the present, or the beginning of this day or of the one before in the clock's zone.
+func dayWord(s string, clock Clock) Instant {
+	zone := clock.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	day := clock.Now.In(zone)
+	i := Instant{Relative: true, Zone: zone, ZoneAssumed: true}
+	switch s {
+	case "today":
+		i.Time = dayStart(day.Year(), day.Month(), day.Day(), zone).UTC()
+	case "yesterday":
+		i.Time = dayStart(day.Year(), day.Month(), day.Day()-1, zone).UTC()
+	default:
+		return Instant{Time: clock.Now.UTC().Truncate(time.Millisecond), Relative: true}
+	}
+	return i
 }
 
 func parseEpoch(s string) (Instant, error) {
@@ -180,8 +204,6 @@ func parseAt(s string, clock Clock) (Instant, error) {
 		}
 		l := clock.Now.In(zone)
 		i = Instant{Time: dayStart(l.Year(), l.Month(), l.Day()+days, zone), Relative: true}
-	case body == "now":
-		i = Instant{Time: clock.Now.UTC(), Relative: true}
 	case strings.HasPrefix(body, "-") || strings.HasPrefix(body, "+"):
 		d, err := ParseDuration(body[1:])
 		if err != nil {

@@ -33,9 +33,9 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 	switch word {
 	case "":
 		return Position{}, syntaxf(word, forms, "the position is empty")
-	case "earliest", "start", "earliest-offset", "beginning":
+	case "earliest", "start", "earliest-offset", "beginning", "oldest", "smallest":
 		return Position{Kind: Earliest}, nil
-	case "latest", "end", "latest-offset":
+	case "latest", "end", "latest-offset", "newest", "largest":
 		return Position{Kind: Latest}, nil
 	case "current", "committed":
 		return Position{Kind: Current}, nil
@@ -54,6 +54,10 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 	}
 	if at, ok := strings.CutPrefix(word, "@"); ok {
 		i, err := parseAt(at, clock)
+		return Position{Kind: AtTime, At: i}, err
+	}
+	if isBareTime(word) {
+		i, err := parseAt(word, clock)
 		return Position{Kind: AtTime, At: i}, err
 	}
 	for _, k := range []struct {
@@ -79,7 +83,39 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 	if strings.HasPrefix(word, "start-") || strings.HasPrefix(word, "end+") {
 		return Position{}, syntaxf(word, "use start+N or end-N", "%q lies outside the log", word)
 	}
-	return Position{}, syntaxf(word, forms, "%q is not a position", word)
+	return Position{}, syntaxf(word, meantTime(word, forms), "%q is not a position", word)
+}
+
+// isBareTime recognizes the words that can only be a time, so that their @ may be left out: a date, with or without the time
+// of day, -2h (a distance in offsets has no unit), now, today and yesterday. A number stays an offset, whatever its length.
+func isBareTime(word string) bool {
+	body, _, _ := strings.Cut(word, "/")
+	if stampForm.MatchString(body) || isDayWord(body) {
+		return true
+	}
+	return strings.HasPrefix(body, "-") && isDuration(body[1:])
+}
+
+// isDuration says that a word is a length of time with its unit.
+func isDuration(s string) bool {
+	_, err := ParseDuration(s)
+	return err == nil && s != "0"
+}
+
+// meantTime is the hint for a word that lacks what would make it a time, or else the general one: 2h could be two hours ago
+// or two hours from the start.
+func meantTime(word, otherwise string) string {
+	switch digits := strings.TrimRight(word, "smuµn"); {
+	case epochForm.MatchString(word) && len(digits) >= 10 && digits != word:
+		return "write @" + word + " for that epoch"
+	case isDuration(word):
+		return "write @-" + word + " for " + word + " ago"
+	case word == "last" || word == "tail":
+		return "write end-1 for the last record of each partition, end-10 for the last ten, latest for the log end"
+	case word == "first":
+		return "write earliest for the log start"
+	}
+	return otherwise
 }
 
 // parseSigned reads a bare +10 or -10. In a reset it is a shift; as a start it is refused, because other tools read it as

@@ -37,6 +37,30 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 	return TopicSpec{Topic: topic, Partitions: set}, nil
 }
 
+// ParseTopicSpecs reads one or more topics with commas between them: orders,audit or orders:0,2-5,audit. A number after a comma is
+// a partition where the topic before it names partitions, and a topic otherwise. The error is a *SyntaxError.
+func ParseTopicSpecs(s string) ([]TopicSpec, error) {
+	var texts []string
+	for part := range strings.SplitSeq(s, ",") {
+		if n := len(texts) - 1; n >= 0 && strings.Contains(texts[n], ":") && (partitionRange.MatchString(part) || part == "") {
+			texts[n] += "," + part
+			continue
+		}
+		texts = append(texts, part)
+	}
+	out := make([]TopicSpec, 0, len(texts))
+	for _, text := range texts {
+		spec, err := ParseTopicSpec(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, spec)
+	}
+	return out, nil
+}
+
+var partitionRange = regexp.MustCompile(`^\d+(-\d+)?$`)
+
 // maxPartitionSet keeps 0-2147483647 from asking for gigabytes; the widest topics known have tens of thousands.
 const maxPartitionSet = 100_000
 

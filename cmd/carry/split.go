@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,11 +95,11 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 		return cli.Usagef("koffset split TOPIC --parts 8", "name a topic")
 	}
 	for _, arg := range args {
-		spec, err := offset.ParseTopicSpec(arg)
+		specs, err := offset.ParseTopicSpecs(arg)
 		if err != nil {
 			return err
 		}
-		o.specs = append(o.specs, spec)
+		o.specs = append(o.specs, specs...)
 	}
 	ways := 0
 	for _, name := range []string{"parts", "max-offsets", "every"} {
@@ -317,12 +316,7 @@ func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[stri
 			if hint != "" {
 				return nil, nil, cli.Faultf(offset.KindDenied, hint, "topic %q: %w", spec.Topic, t.Err)
 			}
-			if all, err := inspect.ReadTopics(ctx, s.Client, nil); err == nil {
-				if near := text.Near(spec.Topic, inspect.VisibleNames(all)); len(near) > 0 {
-					hint = "did you mean " + strings.Join(near, ", ") + "?"
-				}
-			}
-			return nil, nil, cli.Faultf(offset.KindNotFound, hint, "topic %q: %w", spec.Topic, t.Err)
+			return nil, nil, cli.Faultf(offset.KindNotFound, s.TopicHint(ctx, spec.Topic), "topic %q: %w", spec.Topic, t.Err)
 		}
 		ns := spec.Partitions
 		if len(ns) == 0 {

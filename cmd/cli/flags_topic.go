@@ -35,12 +35,14 @@ func (t *TopicFlags) Resolve(cmd *cobra.Command) (TopicScope, error) {
 	var s TopicScope
 	var names []string
 	for _, text := range t.specs {
-		spec, err := offset.ParseTopicSpec(text)
+		specs, err := offset.ParseTopicSpecs(text)
 		if err != nil {
-			return s, AsUsage(err)
+			return s, PatternFault(text, err)
 		}
-		s.Specs = append(s.Specs, spec)
-		names = append(names, spec.Topic)
+		for _, spec := range specs {
+			s.Specs = append(s.Specs, spec)
+			names = append(names, spec.Topic)
+		}
 	}
 	if cmd.Flags().Changed("partitions") {
 		if len(s.Specs) != 1 || len(t.Match) > 0 {

@@ -108,6 +108,11 @@ func (p *PositionFlags) position(flag string, clock offset.Clock) (offset.Positi
 		return offset.ParseShift(p.shift)
 	case "--to-datetime":
 		at, err := offset.ParseTime(p.datetime, clock)
+		if err != nil {
+			if pos, e := word(p.datetime); e == nil && pos.Kind == offset.AtTime {
+				err = &Fault{Kind: offset.KindUsage, Err: err, Hint: "write --to " + p.datetime}
+			}
+		}
 		return offset.Position{Kind: offset.AtTime, At: at, Text: p.datetime}, err
 	case "--by-duration":
 		d, err := offset.ParseDuration(p.duration)

@@ -85,11 +85,11 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		return err
 	}
 	for _, arg := range args {
-		spec, err := offset.ParseTopicSpec(arg)
+		specs, err := offset.ParseTopicSpecs(arg)
 		if err != nil {
-			return err
+			return cli.PatternFault(arg, err)
 		}
-		o.specs = append(o.specs, spec)
+		o.specs = append(o.specs, specs...)
 	}
 	if err = o.topics.parse(o.specs); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		}
 	}
 	if o.show < 0 || cmd.Flags().Changed("show") && o.show == 0 {
-		return cli.Usagef("", "--show %d: a number of records from 1 on", o.show)
+		return cli.Usagef("", "--show must be at least 1, not %d", o.show)
 	}
 	if o.show > 0 && !o.chosen {
 		return cli.Usagef("add --to POSITION or --at-offset N", "--show needs to know where")
@@ -181,7 +181,16 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	case bad > 0 || failed > 0:
 		return cli.Quietly(offset.KindPartial)
 	}
-	return nil
+	return o.allOutside(rows)
+}
+
+// allOutside is the end of --at-offset with an offset that is in no log: the rows say where the logs are, and a script must not
+// take that for an answer.
+func (o *resolveOptions) allOutside(rows []resolved) error {
+	if !o.atAnswers || len(rows) == 0 || slices.ContainsFunc(rows, func(r resolved) bool { return r.err != nil || r.target.Reason != offset.ReasonOutOfRange }) {
+		return nil
+	}
+	return cli.Faultf(offset.KindRefused, "", "offset %d is outside the log of %s", *o.at, text.Plural(len(rows), "partition"))
 }
 
 // warnFuture says that records that were found carry times which cannot be right: what is counted or searched by them is not
@@ -216,7 +225,7 @@ func (o *resolveOptions) nothing() offset.ErrorKind {
 func (o *resolveOptions) refusals(errs []error) error {
 	shown := errs[:min(5, len(errs))]
 	if n := len(errs) - len(shown); n > 0 {
-		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
+		shown = append(slices.Clone(shown), fmt.Errorf("and %s, all in the rows", text.More(n, "partition")))
 	}
 	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(shown...), Hint: cli.HintOf(errs[0])}
 }
@@ -314,7 +323,7 @@ func (o *resolveOptions) commitsOf(ctx context.Context, s *cli.Session, group st
 			return c, fmt.Errorf("group %q: %w", group, err)
 		}
 		if d[group].NotFound {
-			return c, cli.Faultf(offset.KindNotFound, nearGroups(ctx, s, group), "group %q does not exist", group)
+			return c, cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "inspect", group, nil), "group %q does not exist", group)
 		}
 	}
 	return c, nil

@@ -250,11 +250,11 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*consumecon
 func (o *consumeOptions) scope(args []string) (consumeconf.Scope, error) {
 	var out consumeconf.Scope
 	for _, arg := range args {
-		t, err := offset.ParseTopicSpec(arg)
+		topics, err := offset.ParseTopicSpecs(arg)
 		if err != nil {
 			return out, cli.AsUsage(err)
 		}
-		out.Topics = append(out.Topics, t)
+		out.Topics = append(out.Topics, topics...)
 	}
 	if o.partitions != "" {
 		if len(out.Topics) != 1 || len(out.Topics[0].Partitions) > 0 {

@@ -21,6 +21,14 @@ func Plural[T ~int | ~int32 | ~int64](n T, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
+// More is Plural for what a list leaves out: "1 more partition", "3 more partitions".
+func More[T ~int | ~int32 | ~int64](n T, noun string) string {
+	if n == 1 {
+		return "1 more " + noun
+	}
+	return Count(n) + " more " + noun + "s"
+}
+
 // Bytes writes a size in powers of 1024: "512 B", "1.5 KiB", "20 MiB". A negative one has a sign.
 func Bytes(n int64) string {
 	if n < 0 {
