@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return cli.UnknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, a.Args, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,8 +63,11 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 	root.SetOut(a.Streams.Out)
 	root.SetErr(a.Streams.Err)
 	root.SetIn(a.Streams.In)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.FlagError(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.FlagError(cmd, a.Args, err) })
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand(a))
+	root.Version = setup.VersionLine(a)
+	root.SetVersionTemplate("{{.Version}}")
 	root.DisableAutoGenTag = true
 	a.AddGlobalFlags(root.PersistentFlags())
 	root.AddGroup(
@@ -80,6 +84,35 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 	a.CompleteGlobals(root)
 	tidyUsage(root)
 	return root
+}
+
+// helpCommand is cobra's, but a name that is no command's is an error: its own prints the root's help and succeeds.
+func helpCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", GroupID: "other", Short: "Help about a command",
+		Long: "The help of a command: koffset help reset, koffset help migrate import.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return cli.UnknownCommand(cmd.Root(), args, args)
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			c, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var out []cobra.Completion
+			for _, sub := range c.Commands() {
+				if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), word) {
+					out = append(out, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // commands are all commands, in the order of the help.

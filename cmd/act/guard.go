@@ -337,19 +337,12 @@ func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
 	var drift *reset.DriftError
 	switch {
 	case errors.As(g.Err, &missing) && missing.What == "group":
-		f.Hint = "add --create to make it"
-		if near := text.Near(missing.Name, w.Known); len(near) > 0 {
-			f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
-		}
-		if w.Built.Plan.Verb != "reset" {
-			f.Hint = strings.TrimPrefix(f.Hint, "add --create to make it")
+		f.Hint = w.S.GroupHint(ctx, w.Built.Plan.Verb, missing.Name, w.Known)
+		if w.Built.Plan.Verb == "reset" && f.Hint == cli.ListGroupsHint {
+			f.Hint += "; --create makes a new one"
 		}
 	case errors.As(g.Err, &missing) && missing.What == "topic":
-		if all, err := inspect.ReadTopics(ctx, w.S.Client, nil); err == nil {
-			if near := text.Near(missing.Name, inspect.VisibleNames(all)); len(near) > 0 {
-				f.Hint = "did you mean " + strings.Join(near, ", ") + "?"
-			}
-		}
+		f.Hint = w.S.TopicHint(ctx, missing.Name)
 	case errors.As(g.Err, &drift) && drift.Has(reset.DriftActive):
 		f.Hint = "stop them, or add --wait-empty 60s; nothing of this group was changed"
 	case cli.Denied(g.Err):

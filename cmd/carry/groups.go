@@ -90,11 +90,7 @@ func unlistedGroups(ctx context.Context, s *cli.Session, names, known []string, 
 		case d.NotFound && incomplete:
 			failed = append(failed, fmt.Errorf("group %q: whether it exists is not known: not every broker listed its groups", g.Name))
 		case d.NotFound:
-			hint := "koffset inspect lists the groups"
-			if near := text.Near(g.Name, known); len(near) > 0 {
-				hint = "did you mean " + strings.Join(near, ", ") + "?"
-			}
-			return nil, nil, cli.Faultf(offset.KindNotFound, hint, "group %q does not exist", g.Name)
+			return nil, nil, cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "", g.Name, known), "group %q does not exist", g.Name)
 		default:
 			g = d.Group
 			out = append(out, g)

@@ -23,7 +23,7 @@ again. A record is never skipped without being asked for: every row says exact, 
 			if len(args) == 0 {
 				return nil
 			}
-			return cli.UnknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, nil, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -354,7 +354,7 @@ func (p *inspection) dropMissing(ctx context.Context) bool {
 		if len(known) > 0 {
 			code = offset.KindPartial
 		}
-		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), Kind: code, Hint: nearGroups(ctx, p.s, d.Name)})
+		p.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("group %q does not exist", d.Name), Kind: code, Hint: p.s.GroupHint(ctx, "inspect", d.Name, nil)})
 		return true
 	})
 	return all

@@ -175,15 +175,15 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return o.print(s, r)
+	return o.print(ctx, s, r)
 }
 
-func (o *checkOptions) print(s *cli.Session, r *inspect.Checker) error {
+func (o *checkOptions) print(ctx context.Context, s *cli.Session, r *inspect.Checker) error {
 	if !slices.ContainsFunc(r.Groups, func(g inspect.CheckedGroup) bool { return !g.Missing }) {
 		if len(o.names) == 0 {
 			return cli.Faultf(offset.KindNotFound, "", "no group matches")
 		}
-		return cli.Faultf(offset.KindNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
+		return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "check", o.names[0], nil), "no such group: %s", strings.Join(o.names, ", "))
 	}
 	st, found, blind := o.app.Streams, r.Violations(), r.Blind()
 	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", o.verdict(len(found) > 0, len(blind) > 0)),

@@ -107,7 +107,7 @@ func (o *watchOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	if first.Err != nil {
 		return first.Err
 	}
-	if err := o.found(first); err != nil {
+	if err := o.found(ctx, s, first); err != nil {
 		return err
 	}
 	if o.live() {
@@ -117,7 +117,7 @@ func (o *watchOptions) run(ctx context.Context, cmd *cobra.Command) error {
 }
 
 // found says when none of the named groups is there.
-func (o *watchOptions) found(f *watch.Frame) error {
+func (o *watchOptions) found(ctx context.Context, s *cli.Session, f *watch.Frame) error {
 	if len(o.names) == 0 && (len(f.Groups) > 0 || len(o.groups.Match) == 0) {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (o *watchOptions) found(f *watch.Frame) error {
 	if len(o.names) == 0 {
 		return cli.Faultf(offset.KindNotFound, "", "no group matches")
 	}
-	return cli.Faultf(offset.KindNotFound, "", "no such group: %s", strings.Join(o.names, ", "))
+	return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "watch", o.names[0], nil), "no such group: %s", strings.Join(o.names, ", "))
 }
 
 // live says whether the view can be shown.

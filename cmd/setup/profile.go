@@ -19,7 +19,7 @@ guard rails. koffset profile show --resolved prints every setting in force with 
 			if len(args) == 0 {
 				return cli.Usagef("koffset profile list, show or use", "profile needs a verb")
 			}
-			return cli.UnknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, nil, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return nil },
 	}

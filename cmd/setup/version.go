@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,11 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 )
+
+// VersionLine is what koffset --version prints.
+func VersionLine(a *cli.App) string {
+	return fmt.Sprintf("koffset %s (%s, %s/%s)\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
 
 // NewVersion is the command version.
 func NewVersion(a *cli.App) *cobra.Command {
@@ -21,13 +27,12 @@ func NewVersion(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if f == render.JSON || f == render.JSONL {
 				w := render.NewWriter(a.Streams, f, render.Meta{Kind: "version", Extra: []render.Field{
-					render.F("version", render.String(a.Version)), render.F("go_version", render.String(runtime.Version())), render.F("platform", render.String(platform))}})
+					render.F("version", render.String(a.Version)), render.F("go_version", render.String(runtime.Version())), render.F("platform", render.String(runtime.GOOS+"/"+runtime.GOARCH))}})
 				return w.Close(render.End{})
 			}
-			_, err = fmt.Fprintf(a.Streams.Out, "koffset %s (%s, %s)\n", a.Version, runtime.Version(), platform)
+			_, err = io.WriteString(a.Streams.Out, VersionLine(a))
 			return err
 		},
 	}

@@ -24,7 +24,7 @@ The positions go into other commands too: koffset reset GROUP --to checkpoint:DI
 			if len(args) == 0 {
 				return cli.Usagef("koffset checkpoint show DIR, list DIR, export DIR or rewrite DIR --out NEW", "checkpoint needs a verb")
 			}
-			return cli.UnknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, nil, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return nil },
 	}
