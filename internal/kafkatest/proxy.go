@@ -23,6 +23,7 @@ type Proxy struct {
 	held     chan struct{} // not nil while it holds; closed when it goes on
 	conns    map[net.Conn]bool
 	accepted int
+	steps    *Steps // not nil while round trips are counted, on connections that are made then
 	closed   bool
 	running  sync.WaitGroup
 }
@@ -184,10 +185,23 @@ func (p *Proxy) connect(client net.Conn) {
 		return
 	}
 	defer server.Close()
+	p.mu.Lock()
+	steps := p.steps
+	p.mu.Unlock()
+	if steps != nil {
+		steps.connect(client, server)
+		return
+	}
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(server, client) })
 	both.Go(func() { p.copy(client, server) })
 	both.Wait()
+}
+
+func (p *Proxy) setSteps(s *Steps) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.steps = s
 }
 
 // chunk is what was read at once, and when it may be written.
