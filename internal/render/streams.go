@@ -49,6 +49,7 @@ type Streams struct {
 	jsonErrs bool
 	progress bool // a progress line stands on the terminal
 	outErr   error
+	closed   int       // how often Close was called
 	given    io.Writer // what Out was before GiveOut
 }
 
@@ -82,14 +83,25 @@ func (s *Streams) GiveOut() io.Writer {
 }
 
 // Log is Err for a logger that writes whole lines from several goroutines beside
-// the command's own notes.
-func (s *Streams) Log() io.Writer { return logWriter{s} }
+// the command's own notes. Connections may outlive the command that made them by a
+// moment: what is logged after Close is dropped.
+func (s *Streams) Log() io.Writer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return logWriter{s, s.closed}
+}
 
-type logWriter struct{ s *Streams }
+type logWriter struct {
+	s      *Streams
+	closed int // how often s had been closed when the logger was made
+}
 
 func (w logWriter) Write(b []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	if w.closed != w.s.closed {
+		return len(b), nil
+	}
 	w.s.clearProgress(w.s.ErrTTY)
 	return w.s.Err.Write(b)
 }
@@ -118,7 +130,12 @@ func (s *Streams) flush() error {
 
 // Close flushes Out and returns the first error that a write to it met, so that
 // a full disk is never a success. The streams are not closed.
-func (s *Streams) Close() error { return s.Flush() }
+func (s *Streams) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	return s.flush()
+}
 
 // writeOut is how the package itself writes data.
 func (s *Streams) writeOut(b []byte) error {

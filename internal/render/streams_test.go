@@ -222,3 +222,21 @@ func TestBuffered(t *testing.T) {
 		t.Errorf("%v, %d bytes of %d", err, out.Len(), len(want))
 	}
 }
+
+// A connection that is closed logs its end, perhaps after the command; nobody waits for it.
+func TestLogAfterClose(t *testing.T) {
+	var errs bytes.Buffer
+	s := &Streams{Err: &errs}
+	log := s.Log()
+	fmt.Fprintln(log, "connected")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fmt.Fprintln(log, "closed"); n != 7 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+	fmt.Fprintln(s.Log(), "the next command")
+	if got := errs.String(); got != "connected\nthe next command\n" {
+		t.Errorf("got %q", got)
+	}
+}
