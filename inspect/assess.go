@@ -39,7 +39,7 @@ func Assess(ctx context.Context, cl *kgo.Client, s *Snapshot, rules Rules, at ti
 		spans = append(spans, probeSpan(x))
 	}
 	if len(spans) > 0 {
-		found := records.Reader{Client: cl, Isolation: s.Query.Isolation}.First(ctx, spans)
+		found := records.Reader{Client: cl, Isolation: s.Query.Isolation, Leader: s.leader}.First(ctx, spans)
 		for _, x := range asks {
 			got := found[probeSpan(x)]
 			a.Ages[x.GroupPartition] = TimedLag{Next: got.Record, Err: got.Err}

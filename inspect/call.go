@@ -17,10 +17,11 @@ var ErrNoCall = errNoCall
 // that the group is done. fail is told of groups that got no answer. Both may be called from several goroutines at once,
 // never for the same group.
 //
-// It is for writes: what was sent is not sent again after a connection broke, since it may have been done.
-func EachCoordinator(ctx context.Context, cl *kgo.Client, groups []string, chunk int,
+// It is for writes: what was sent is not sent again after a connection broke, since it may have been done. anew looks the
+// coordinators up, for groups that got no answer from the one that was known.
+func EachCoordinator(ctx context.Context, cl *kgo.Client, groups []string, chunk int, anew bool,
 	ask func(ctx context.Context, node int32, groups []string) map[string]error, fail func(group string, err error)) {
-	a := asker{cl: cl, chunk: chunk, ask: ask, fail: fail}
+	a := asker{cl: cl, chunk: chunk, anew: anew, ask: ask, fail: fail}
 	a.run(ctx, groups)
 }
 

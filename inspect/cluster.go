@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // Broker is one node of the cluster.
@@ -139,6 +141,12 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 		}
 	}
 	return out, nil
+}
+
+// LeaderOf is who leads a partition by the metadata of topics; ok is false where they do not say so.
+func LeaderOf(topics map[string]Topic, p offset.Partition) (node int32, ok bool) {
+	one, ok := topics[p.Topic].find(p.Partition)
+	return one.Leader, ok && one.Err == nil && one.Leader >= 0
 }
 
 // TopicID is how a topic id is written: Kafka's unpadded URL-safe base64, 22 characters. It is empty where the broker

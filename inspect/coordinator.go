@@ -16,8 +16,12 @@ import (
 )
 
 // inFlight bounds the requests under way at once to one broker. Eight kept a broker of two cores busy in every measurement;
-// more only queue there.
-const inFlight = 8
+// more only queue there. A write is of one group, so there are as many as groups: eight of them would wait for the way there and
+// back most of the time when the broker is far away.
+const (
+	inFlight       = 8
+	writesInFlight = 64
+)
 
 // retryPause is the wait before asking again for what a coordinator could not answer yet: a new cluster answers
 // COORDINATOR_NOT_AVAILABLE while it creates the offsets topic, and kgo hands that back at once instead of retrying.
@@ -57,6 +61,7 @@ func findCoordinators(ctx context.Context, cl *kgo.Client, groups []string) (byN
 		}
 		return shards, shards[0].Err
 	})
+	heard := heardBy(cl)
 	byNode, errs = map[int32][]string{}, map[string]error{}
 	answered := map[string]bool{}
 	for _, s := range shards {
@@ -70,6 +75,7 @@ func findCoordinators(ctx context.Context, cl *kgo.Client, groups []string) (byN
 				errs[c.Key] = e
 				continue
 			}
+			heard.coordinates(c.Key, c.NodeID)
 			byNode[c.NodeID] = append(byNode[c.NodeID], c.Key)
 		}
 	}
@@ -108,8 +114,10 @@ type asker struct {
 	ask func(ctx context.Context, node int32, groups []string) map[string]error
 	// fail is told of groups that got no answer. Both may be called from several goroutines at once, never for the same group.
 	fail func(group string, err error)
-	// hints are coordinators that were known a moment ago; a group without one is looked up.
+	// hints are coordinators that were known a moment ago; a group without one is looked up, unless the client has heard of it.
 	hints map[string]int32
+	// anew looks all of them up.
+	anew bool
 	// reads says that a question may be asked twice: again after a connection broke, and elsewhere when the coordinator moves
 	// while it does not answer.
 	reads bool
@@ -136,8 +144,13 @@ func (a *asker) run(ctx context.Context, groups []string) {
 	}
 	known := map[int32][]string{}
 	var unknown []string
+	heard := heardBy(a.cl)
 	for _, g := range groups {
-		if node, ok := a.hints[g]; ok {
+		node, ok := a.hints[g]
+		if !ok {
+			node, ok = heard.coordinator(g)
+		}
+		if ok && !a.anew {
 			known[node] = append(known[node], g)
 		} else {
 			unknown = append(unknown, g)
@@ -209,6 +222,9 @@ func (a *asker) lane(node int32) *errgroup.Group {
 	if a.lanes[node] == nil {
 		a.lanes[node] = new(errgroup.Group)
 		a.lanes[node].SetLimit(inFlight)
+		if !a.reads {
+			a.lanes[node].SetLimit(writesInFlight)
+		}
 	}
 	return a.lanes[node]
 }

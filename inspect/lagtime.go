@@ -83,7 +83,7 @@ func readLagTimes(ctx context.Context, cl *kgo.Client, s *Snapshot, want func(*R
 	var found map[records.Span]records.Answer
 	var newest map[offset.Partition]Lookup
 	eg.Go(func() error {
-		found = records.Reader{Client: cl, Isolation: s.Query.Isolation}.First(ctx, list)
+		found = records.Reader{Client: cl, Isolation: s.Query.Isolation, Leader: s.leader}.First(ctx, list)
 		return nil
 	})
 	if head {

@@ -33,11 +33,19 @@ func ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []
 
 // ListGroups is the function of that name for a cluster that was read a moment ago.
 func (c Cluster) ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group, missing []error, err error) {
+	return c.ListGroupsAhead(ctx, cl, func([]Group) {})
+}
+
+// ListGroupsAhead tells begin each list before it is compared, for what can be begun with it meanwhile. The list that is
+// returned is the last one that begin was told, whether it is whole or not.
+func (c Cluster) ListGroupsAhead(ctx context.Context, cl *kgo.Client, begin func([]Group)) (groups []Group, missing []error, err error) {
 	before := c
 	var over time.Time
 	for n := 0; ; n++ {
 		l := listing{cl: cl, before: before, answered: map[int32]bool{}, failed: map[int32]error{}, idle: map[int32]error{}}
 		grace := l.ask(ctx)
+		slices.SortFunc(l.groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+		begin(l.groups)
 		after, err := ReadCluster(ctx, cl)
 		if err != nil {
 			return nil, nil, err
@@ -54,7 +62,6 @@ func (c Cluster) ListGroups(ctx context.Context, cl *kgo.Client) (groups []Group
 		if len(l.answered) == 0 && len(missing) > 0 {
 			return nil, missing, errors.Join(missing...)
 		}
-		slices.SortFunc(l.groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
 		return l.groups, missing, nil
 	}
 }
@@ -99,7 +106,9 @@ func (l *listing) list(p *patience, node int32) {
 		return
 	}
 	l.answered[node] = true
+	heard := heardBy(l.cl)
 	for _, g := range resp.Groups {
+		heard.coordinates(g.Group, node)
 		l.groups = append(l.groups, Group{Name: g.Group, Type: GroupType(strings.ToLower(g.GroupType)), ProtocolType: g.ProtocolType,
 			State: g.GroupState, Coordinator: node, Listed: true})
 	}

@@ -27,6 +27,8 @@ type Query struct {
 	// CommittedOnly leaves a group out that has nothing to do with the wanted topics.
 	CommittedOnly bool
 	Isolation     offset.Isolation
+	// Ahead is what was begun to be read of the groups; it is used if it is of exactly Groups.
+	Ahead *Ahead
 	// SkipDescribe leaves the members out, for callers that only want offsets.
 	SkipDescribe bool
 }
@@ -52,7 +54,10 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 	for _, g := range q.Groups {
 		names = append(names, g.Name)
 	}
-	at := readStanding(ctx, cl, q.Groups, !q.SkipDescribe)
+	at, ok := q.Ahead.take(q.Groups, !q.SkipDescribe)
+	if !ok {
+		at = readStanding(ctx, cl, q.Groups, !q.SkipDescribe)
+	}
 	s.commits, s.Share = at.Commits, at.Share
 	desc := at.Groups
 	slices.Sort(names)
@@ -256,6 +261,11 @@ func (b *batch) row(n int32, m *Member) Row {
 		r.Status = StatusError
 	}
 	return r
+}
+
+// leader is who led a partition when the snapshot was taken.
+func (s *Snapshot) leader(p offset.Partition) (node int32, ok bool) {
+	return LeaderOf(s.Topics, p)
 }
 
 func leaderErr(t Topic, n int32) error {

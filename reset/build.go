@@ -24,7 +24,8 @@ type Built struct {
 	// Said is what is not known about where the offsets come from, or was allowed.
 	Said []offset.Finding
 
-	saved map[string]map[offset.Partition]offset.Foreign // by group, as the rule of origins lets them through
+	topics map[string]inspect.Topic                       // as they were read for the plan, nil where it was made otherwise
+	saved  map[string]map[offset.Partition]offset.Foreign // by group, as the rule of origins lets them through
 }
 
 // NoteKind says what a note is about.

@@ -5,6 +5,7 @@ package reset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,10 +14,13 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
@@ -34,7 +38,8 @@ type Impact struct {
 // Impacts reads what it may, within the context: the records at both ends need READ on the topic, the sizes DESCRIBE on the
 // cluster, the retention DESCRIBE_CONFIGS on the topic. What is missing is in the error, which is for a note: the result is
 // good without it.
-func Impacts(ctx context.Context, cl *kgo.Client, p *Plan) (map[Key]Impact, error) {
+func Impacts(ctx context.Context, cl *kgo.Client, b *Built) (map[Key]Impact, error) {
+	p := b.Plan
 	out := map[Key]Impact{}
 	reads := impactReads(p)
 	var found map[records.Span]records.Answer
@@ -49,13 +54,14 @@ func Impacts(ctx context.Context, cl *kgo.Client, p *Plan) (map[Key]Impact, erro
 	}
 	var eg errgroup.Group
 	eg.Go(func() error {
-		found = records.Reader{Client: cl}.First(ctx, slices.Collect(maps.Keys(reads)))
+		leader := func(p offset.Partition) (int32, bool) { return inspect.LeaderOf(b.topics, p) }
+		found = records.Reader{Client: cl, Leader: leader}.First(ctx, slices.Collect(maps.Keys(reads)))
 		return nil
 	})
 	var sizes map[offset.Partition]int64
 	var keeps map[string]time.Duration
 	adm := kadm.NewClient(cl)
-	eg.Go(func() (err error) { sizes, err = readSizes(ctx, adm, p); fail(err); return nil })
+	eg.Go(func() (err error) { sizes, err = readSizes(ctx, cl, p); fail(err); return nil })
 	eg.Go(func() (err error) { keeps, err = readRetention(ctx, adm, p); fail(err); return nil })
 	_ = eg.Wait() // the errors are in errs
 	for span, a := range found {
@@ -123,21 +129,65 @@ func planTopics(p *Plan) (names []string, set kadm.TopicsSet) {
 	return names, set
 }
 
-// readSizes reads how large the partitions are on disk; the largest replica counts, since one that catches up is smaller.
-func readSizes(ctx context.Context, adm *kadm.Client, p *Plan) (map[offset.Partition]int64, error) {
+// readSizes reads how large the partitions are on disk, from all brokers at once; the largest replica counts, since one that
+// catches up is smaller.
+func readSizes(ctx context.Context, cl *kgo.Client, p *Plan) (map[offset.Partition]int64, error) {
 	_, set := planTopics(p)
 	if len(set) == 0 {
 		return nil, nil
 	}
-	all, err := adm.DescribeAllLogDirs(ctx, set)
 	out := map[offset.Partition]int64{}
-	all.Each(func(d kadm.DescribedLogDir) {
-		d.Topics.Each(func(x kadm.DescribedLogDirPartition) {
-			k := offset.Partition{Topic: x.Topic, Partition: x.Partition}
-			out[k] = max(out[k], x.Size)
+	var mu sync.Mutex
+	var errs []error
+	var all sync.WaitGroup
+	for _, b := range cl.DiscoveredBrokers() {
+		all.Go(func() {
+			sizes, err := brokerSizes(ctx, b, set)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("read the sizes of partitions: %w", err))
+			}
+			for k, n := range sizes {
+				out[k] = max(out[k], n)
+			}
 		})
-	})
-	return out, err
+	}
+	all.Wait()
+	return out, errors.Join(errs...)
+}
+
+// brokerSizes are the sizes of one broker's replicas; directories that fail are left out.
+func brokerSizes(ctx context.Context, b *kgo.Broker, set kadm.TopicsSet) (map[offset.Partition]int64, error) {
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	for topic, parts := range set {
+		t := kmsg.NewDescribeLogDirsRequestTopic()
+		t.Topic, t.Partitions = topic, slices.Collect(maps.Keys(parts))
+		req.Topics = append(req.Topics, t)
+	}
+	answer, err := b.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := answer.(*kmsg.DescribeLogDirsResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return nil, err
+	}
+	out := map[offset.Partition]int64{}
+	var failed error
+	for _, dir := range resp.Dirs {
+		if err := kerr.ErrorForCode(dir.ErrorCode); err != nil {
+			failed = err
+			continue
+		}
+		for _, t := range dir.Topics {
+			for _, part := range t.Partitions {
+				k := offset.Partition{Topic: t.Topic, Partition: part.Partition}
+				out[k] = max(out[k], part.Size)
+			}
+		}
+	}
+	return out, failed
 }
 
 // readRetention reads how long the topics keep records; a topic that keeps them by size alone, or for ever, is not in it.

@@ -31,6 +31,7 @@ func Prepare(ctx context.Context, cl *kgo.Client, r *Request) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.topics = f.Parts.Topics
 	fillEpochs(ctx, cl, b.Plan, f)
 	return b, b.Plan.Seal()
 }

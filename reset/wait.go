@@ -144,7 +144,7 @@ func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted 
 	if len(dynamic) > 0 || len(req.Members) == 0 {
 		return nil, errors.Join(dynamic...) // the group would stay in use, so nobody is sent away for nothing
 	}
-	inspect.EachCoordinator(ctx, cl, []string{d.Name}, 1, func(ctx context.Context, node int32, _ []string) map[string]error {
+	inspect.EachCoordinator(ctx, cl, []string{d.Name}, 1, true, func(ctx context.Context, node int32, _ []string) map[string]error {
 		resp, callErr := inspect.Call[*kmsg.LeaveGroupResponse](ctx, cl, node, req)
 		if callErr != nil {
 			return map[string]error{d.Name: callErr}

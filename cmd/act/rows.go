@@ -19,6 +19,14 @@ const autoImpact = 200
 // impactTimeout bounds what is only a courtesy.
 const impactTimeout = 5 * time.Second
 
+// MayReadImpact says that the command may read records for a plan of a group or a few.
+func (w *Flags) MayReadImpact() bool {
+	if w.impactSet {
+		return w.impact
+	}
+	return w.Format != render.KafkaCSV
+}
+
 func (w *Run) readImpact(ctx context.Context, sum reset.Summary) {
 	want := w.Flags.impact
 	if !w.Flags.impactSet {
@@ -30,7 +38,7 @@ func (w *Run) readImpact(ctx context.Context, sum reset.Summary) {
 	ctx, cancel := context.WithTimeout(ctx, min(impactTimeout, w.S.Settings.Timeout))
 	defer cancel()
 	var err error
-	if w.impacts, err = reset.Impacts(ctx, w.S.Client, w.Built.Plan); err != nil && (w.Flags.impact || w.App.Global.Verbose) {
+	if w.impacts, err = reset.Impacts(ctx, w.S.Client, w.Built); err != nil && (w.Flags.impact || w.App.Global.Verbose) {
 		w.App.Streams.Note("the impact is not complete: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/completions"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -184,11 +185,12 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	ctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 
-	groups, partial, untyped, err := o.choose(ctx, s)
+	records.Connect(ctx, s.Client) // for the ages
+	groups, ahead, partial, untyped, err := o.choose(ctx, s)
 	if err != nil {
 		return cli.Cause(ctx, err)
 	}
-	q := inspect.Query{Groups: groups, Isolation: o.iso, Wanted: o.scope.Specs}
+	q := inspect.Query{Groups: groups, Ahead: ahead, Isolation: o.iso, Wanted: o.scope.Specs}
 	if o.scope.Any() {
 		q.Topics = o.scope.Matcher
 		q.CommittedOnly = len(o.names) == 0
@@ -208,21 +210,33 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	return out.print(ctx)
 }
 
-// choose finds the groups to read. partial says that some group is not known for sure, untyped that the broker's list
-// tells no types.
-func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []inspect.Group, partial, untyped bool, err error) {
-	listed, missing, err := s.Cluster.ListGroups(ctx, s.Client)
+// choose finds the groups to read, and begins to read them. partial says that some group is not known for sure, untyped that
+// the broker's list tells no types.
+func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []inspect.Group, ahead *inspect.Ahead, partial, untyped bool, err error) {
+	listed, missing, err := s.Cluster.ListGroupsAhead(ctx, s.Client, func(listed []inspect.Group) {
+		ahead.Stop() // a list that was not whole
+		ahead = inspect.ReadAhead(ctx, s.Client, o.among(listed), true)
+	})
 	if err != nil {
-		return nil, false, false, err
+		return nil, nil, false, false, err
 	}
 	for _, e := range missing {
 		o.app.Streams.Warn("%v: its groups are missing here", e)
 		partial = true
 	}
+	untyped = slices.ContainsFunc(listed, func(g inspect.Group) bool { return g.Type == "" })
+	groups = o.among(listed)
+	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.Match) > 0) {
+		return nil, nil, partial, untyped, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+	}
+	return groups, ahead, partial, untyped, nil
+}
+
+// among are the groups that were asked for.
+func (o *inspectOptions) among(listed []inspect.Group) (groups []inspect.Group) {
 	byName := make(map[string]inspect.Group, len(listed))
 	for _, g := range listed {
 		byName[g.Name] = g
-		untyped = untyped || g.Type == ""
 		if o.matcher.Match(g.Name) && o.wanted(g) {
 			groups = append(groups, g)
 		}
@@ -234,10 +248,7 @@ func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []i
 			groups = append(groups, inspect.Group{Name: n})
 		}
 	}
-	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.Match) > 0) {
-		return nil, partial, untyped, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
-	}
-	return groups, partial, untyped, nil
+	return groups
 }
 
 // wanted says that --state and --type let a group through. What the list does not tell (states since Kafka 2.6, types since

@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -175,6 +176,9 @@ func (o *resetOptions) checkFuture(c *cobra.Command, clock offset.Clock) error {
 
 func (o *resetOptions) run(ctx context.Context, s *cli.Session) error {
 	o.app.EchoInstants(o.position)
+	if o.write.MayReadImpact() && !o.scope.several() {
+		records.Connect(ctx, s.Client)
+	}
 	built, known, err := o.plan(ctx, s)
 	if err != nil {
 		return o.write.NotPlanned(o.app, s, "reset", o.scope.names, err)

@@ -72,7 +72,7 @@ func Write(ctx context.Context, cl *kgo.Client, jobs []Job, tell Tell) {
 		g.tasks = append(g.tasks, newTask(i, j, tell))
 	}
 	for wait := firstPause; len(names) > 0; wait = min(2*wait, lastPause) {
-		names = w.round(ctx, names)
+		names = w.round(ctx, names, wait > firstPause)
 		if len(names) > 0 && !pause(ctx, wait) {
 			break
 		}
@@ -89,10 +89,10 @@ type writer struct {
 }
 
 // round sends what is pending of the groups to their coordinators, and returns those to be tried again: their coordinator
-// moved, is loading, or cannot be reached.
-func (w *writer) round(ctx context.Context, names []string) (again []string) {
+// moved, is loading, or cannot be reached. anew looks the coordinators up instead of going by what was known.
+func (w *writer) round(ctx context.Context, names []string, anew bool) (again []string) {
 	var mu sync.Mutex
-	inspect.EachCoordinator(ctx, w.cl, names, 1, func(ctx context.Context, node int32, one []string) map[string]error {
+	inspect.EachCoordinator(ctx, w.cl, names, 1, anew, func(ctx context.Context, node int32, one []string) map[string]error {
 		if w.send(ctx, node, w.groups[one[0]]) {
 			mu.Lock()
 			again = append(again, one[0])

@@ -38,6 +38,9 @@ type Reader struct {
 	Memory int64
 	// BrokerTimeout is how long one broker may take for one answer. A broker that does not answer costs its own partitions.
 	BrokerTimeout time.Duration
+	// Leader says who led a partition when the caller read the metadata a moment ago, which spares a round trip; nil asks for
+	// the metadata. It is asked for at once where a broker does not lead what it should.
+	Leader func(offset.Partition) (node int32, ok bool)
 	// Patience is how long a partition may stay without a useful answer: no leader, a leader that moves, a broker that is
 	// away. It starts again with each answer that helps.
 	Patience time.Duration

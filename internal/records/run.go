@@ -116,7 +116,7 @@ func bounded(n int64) (kgo.Decompressor, error) {
 }
 
 func (r *run) do() []End {
-	r.place(unfinished(r.tasks))
+	r.place(r.known(unfinished(r.tasks)))
 	r.work.Wait()
 	out := make([]End, len(r.tasks))
 	for i, t := range r.tasks {
@@ -133,6 +133,25 @@ func unfinished(in []*task) []*task {
 		}
 	}
 	return out
+}
+
+// known gives tasks to the leaders that the caller knows, and returns the others.
+func (r *run) known(tasks []*task) (others []*task) {
+	if r.Leader == nil {
+		return tasks
+	}
+	of := map[int32][]*task{}
+	for _, t := range tasks {
+		if node, ok := r.Leader(t.Partition); ok && node >= 0 {
+			of[node] = append(of[node], t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	for node, list := range of {
+		r.enqueue(node, list...)
+	}
+	return others
 }
 
 // place gives tasks to their leaders.
@@ -220,7 +239,8 @@ func (r *run) enqueue(node int32, tasks ...*task) {
 		t.node = node
 	}
 	q.todo = append(q.todo, tasks...)
-	if q.workers < inFlight {
+	// One may take all of them; where a partition is asked for twice, or not all fit, the next one takes the rest.
+	for range min(len(tasks), inFlight-q.workers) {
 		q.workers++
 		r.work.Go(func() { r.serve(node, q) })
 	}
