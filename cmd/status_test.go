@@ -15,8 +15,8 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/conn"
-	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/migrate/store"
@@ -48,9 +48,8 @@ func TestStatusOfErrors(t *testing.T) {
 		{nil, 0},
 		{errors.New("something"), 1},
 		{&offset.SyntaxError{Problem: "p"}, 2},
-		{&conn.ConfigError{Text: "t", Err: &offset.Refusal{}}, 2},
+		{&config.Error{Text: "t", Err: &offset.Refusal{}}, 2},
 		{&render.FormatError{}, 2},
-		{&consumeconf.Error{Text: "t"}, 2},
 		{&migrate.ConflictError{}, 2},
 		{cli.Usagef("", "no group"), 2},
 		{&offset.Refusal{}, 3},

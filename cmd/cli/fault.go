@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/offset"
 )
@@ -63,7 +64,7 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 	var (
 		f       *Fault
 		syn     *offset.SyntaxError
-		config  *conn.ConfigError
+		setting *config.Error
 		refusal *offset.Refusal
 		link    *conn.Error
 		origin  *offset.OriginError
@@ -73,8 +74,8 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 		return offset.KindRefused, originHint(origin)
 	case errors.As(err, &f):
 		return f.Kind, f.Hint
-	case errors.As(err, &config): // before what it wraps: it knows which setting the word stands in
-		return offset.KindUsage, config.Hint
+	case errors.As(err, &setting): // before what it wraps: it knows which setting the word stands in
+		return offset.KindUsage, setting.Hint
 	case errors.As(err, &syn):
 		return offset.KindUsage, syn.Hint
 	case errors.As(err, &refusal) && refusal.Err == nil:

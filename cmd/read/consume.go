@@ -199,11 +199,11 @@ func (o *consumeOptions) load(cmd *cobra.Command, s *conn.Settings) (*consumecon
 	if err := set.Section(s.Consume, s.ConfigPath, o.job); err != nil {
 		return nil, err
 	}
-	if _, err := set.Environment(o.app.Environ); err != nil {
+	if err := set.Environment(o.app.Environ); err != nil {
 		return nil, err
 	}
 	for _, v := range s.Owned {
-		if err := set.Client(v.Name, v.Text, v.Where, v.Flag); err != nil {
+		if err := set.Client(v); err != nil {
 			return nil, err
 		}
 	}
@@ -432,7 +432,7 @@ func (o *consumeOptions) sayWarnings(r *consumeconf.Resolved, run consumeconf.Ru
 	if n := len(r.Unused); n > 0 {
 		names := make([]string, n)
 		for i, v := range r.Unused {
-			names[i] = v.Key
+			names[i] = v.As
 		}
 		st.Note("not used of %s: %s", o.flinkConf, strings.Join(names, ", "))
 	}

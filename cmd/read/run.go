@@ -41,7 +41,6 @@ func consumeFault(err error) error {
 	var (
 		f  *cli.Fault
 		ce *consume.Error
-		se *consumeconf.Error
 		de *sink.DirError
 	)
 	switch {
@@ -63,8 +62,6 @@ func consumeFault(err error) error {
 			}
 		}
 		return &cli.Fault{Kind: kind, Err: err, Hint: hint}
-	case errors.As(err, &se):
-		return &cli.Fault{Kind: offset.KindUsage, Err: err, Hint: se.Hint}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -102,7 +103,7 @@ flags, files, environment and built-in values too. Secrets are masked; no connec
 				{Header: "KEY", Key: "key"}, {Header: "VALUE", Key: "value"}, {Header: "SOURCE", Key: "source"}, {Header: "SECRET", Key: "secret", NoTable: true},
 			}})
 			for _, r := range s.Rows() {
-				if resolved || r.Source.Kind == conn.FromProfile || r.Source.Kind == conn.FromDefaults {
+				if resolved || r.Source.Kind == config.FromProfile || r.Source.Kind == config.FromDefaults {
 					w.Row(render.String(r.Key), render.Text(r.Value), render.String(r.Source.String()), render.Bool(r.Secret))
 				}
 			}

@@ -7,6 +7,7 @@ package conn
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/aws"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 func (s *Settings) awsMechanism(ctx context.Context) (sasl.Mechanism, error) {
@@ -46,12 +49,12 @@ func (s *Settings) awsAuth(ctx context.Context) (aws.Auth, error) {
 	if profile == "" && s.env["AWS_ACCESS_KEY_ID"] != "" && s.env["AWS_SECRET_ACCESS_KEY"] != "" {
 		return aws.Auth{AccessKey: s.env["AWS_ACCESS_KEY_ID"], SecretKey: s.env["AWS_SECRET_ACCESS_KEY"], SessionToken: s.env["AWS_SESSION_TOKEN"]}, nil
 	}
-	return s.awsProfile(orElse(profile, orElse(s.env["AWS_PROFILE"], "default")))
+	return s.awsProfile(cmp.Or(profile, cmp.Or(s.env["AWS_PROFILE"], "default")))
 }
 
 func (s *Settings) awsProfile(name string) (aws.Auth, error) {
 	const hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (aws configure export-credentials --format env), or sasl.aws.profile"
-	file := s.paths.abs(orElse(s.env["AWS_SHARED_CREDENTIALS_FILE"], "~/.aws/credentials"))
+	file := s.paths.abs(cmp.Or(s.env["AWS_SHARED_CREDENTIALS_FILE"], "~/.aws/credentials"))
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return aws.Auth{}, s.missing(mechAWS, fmt.Sprintf("AWS keys; there are none in the settings or the environment, and %s cannot be read", file), hint)
@@ -59,7 +62,7 @@ func (s *Settings) awsProfile(name string) (aws.Auth, error) {
 	sections, names := awsSections(data)
 	sec, ok := sections[name]
 	if !ok {
-		return aws.Auth{}, s.missing(mechAWS, fmt.Sprintf("AWS keys; %s has no profile %q", file, name), orElse(hintNear(name, names), hint))
+		return aws.Auth{}, s.missing(mechAWS, fmt.Sprintf("AWS keys; %s has no profile %q", file, name), cmp.Or(config.Near(name, names), hint))
 	}
 	a := aws.Auth{AccessKey: sec["aws_access_key_id"], SecretKey: sec["aws_secret_access_key"], SessionToken: sec["aws_session_token"]}
 	if a.AccessKey == "" || a.SecretKey == "" {

@@ -13,13 +13,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // Connect makes a client and reaches the cluster with it, within ctx and
 // Settings.Timeout. extra options come after those of the settings and win.
 //
 // A cluster that cannot be reached is an *Error, settings that cannot be used
-// are a *ConfigError, and a ctx that was cancelled is its error.
+// are a *config.Error, and a ctx that was cancelled is its error.
 func Connect(ctx context.Context, s *Settings, extra ...kgo.Opt) (*kgo.Client, error) {
 	return ConnectAndRead(ctx, s, nil, extra...)
 }
@@ -36,7 +38,7 @@ func ConnectAndRead(ctx context.Context, s *Settings, read func(context.Context,
 	}
 	cl, err := kgo.NewClient(append(opts, extra...)...)
 	if err != nil {
-		return nil, &ConfigError{Text: "the settings cannot be used", Err: err}
+		return nil, &config.Error{Text: "the settings cannot be used", Err: err}
 	}
 	start := time.Now()
 	pingErr, readErr := reach(ctx, cl, read)
@@ -130,7 +132,7 @@ func (s *Settings) loginWaits(took time.Duration) error {
 // one by one: the first that was connected to says most, since a mistake in
 // TLS or login is the same for all.
 func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time.Duration) error {
-	if c, ok := errors.AsType[*ConfigError](err); ok {
+	if c, ok := errors.AsType[*config.Error](err); ok {
 		return c // a token file or an AWS profile that vanished
 	}
 	var failed []*Error // addresses without a connection

@@ -3,6 +3,7 @@ package conn
 // From merged text to typed settings.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,24 +14,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/offset"
 )
 
 // builtin gives a setting its default when nothing sets it.
-func (s *Settings) builtin(name, value string, src Source) {
+func (s *Settings) builtin(name, value string, src config.Source) {
 	if _, ok := s.values[name]; !ok && value != "" {
-		s.values[name] = Value{Text: value, Source: src}
+		s.values[name] = config.Value{Text: value, Source: src}
 	}
 }
 
 func (s *Settings) fill(r *reader, env map[string]string) error {
-	def := Source{Kind: FromBuiltin}
-	s.builtin("client_id", "koffset/"+orElse(s.version, "unknown"), def)
+	def := config.Source{Kind: config.FromBuiltin}
+	s.builtin("client_id", "koffset/"+cmp.Or(s.version, "unknown"), def)
 	s.builtin("timeout", "30s", def)
 	s.builtin("request_timeout", "10s", def)
 	s.builtin("tz", "UTC", def)
 	if dir := env["XDG_STATE_HOME"]; xdg(dir, "") != "" {
-		s.builtin("state_dir", filepath.Join(xdg(dir, ""), "koffset"), Source{Kind: FromEnvironment, Name: "XDG_STATE_HOME"})
+		s.builtin("state_dir", filepath.Join(xdg(dir, ""), "koffset"), config.Source{Kind: config.FromEnvironment, Name: "XDG_STATE_HOME"})
 	} else if dir := xdg("", s.paths.home, ".local", "state"); dir != "" {
 		s.builtin("state_dir", filepath.Join(dir, "koffset"), def)
 	}
@@ -42,7 +44,7 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 			return err
 		}
 		for _, n := range notes {
-			r.warn(v.Source.String(), n, "")
+			r.Warn(v.Source.String(), n, "")
 		}
 		s.Brokers = brokers
 	}
@@ -61,12 +63,12 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 	tz := s.values["tz"]
 	s.TZ = tz.Text
 	if s.Location, err = time.LoadLocation(tz.Text); err != nil || tz.Text == "" {
-		return &ConfigError{Where: tz.Source.String(), Text: fmt.Sprintf("there is no time zone %q", tz.Text),
+		return &config.Error{Where: tz.Source.String(), Text: fmt.Sprintf("there is no time zone %q", tz.Text),
 			Hint: "use a name such as Europe/Berlin or UTC"}
 	}
-	for _, k := range s.schema.keys {
-		if v, ok := s.values[k.name]; ok && k.kind == kindBool {
-			if _, err := parseBool(k.name, v); err != nil {
+	for _, k := range s.table.Keys {
+		if v, ok := s.values[k.Name]; ok && k.Kind == config.Bool {
+			if _, err := parseBool(k.Name, v); err != nil {
 				return err
 			}
 		}
@@ -74,8 +76,8 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 	if m, ok := s.values["sasl.mechanism"]; ok && m.Text != "" {
 		name := strings.ToUpper(m.Text)
 		if !slices.Contains(mechanisms(), name) {
-			return &ConfigError{Where: m.Source.String(), Text: fmt.Sprintf("unknown SASL mechanism %q", m.Text),
-				Hint: orElse(hintNear(name, mechanisms()), "koffset knows "+strings.Join(mechanisms(), ", "))}
+			return &config.Error{Where: m.Source.String(), Text: fmt.Sprintf("unknown SASL mechanism %q", m.Text),
+				Hint: cmp.Or(config.Near(name, mechanisms()), "koffset knows "+strings.Join(mechanisms(), ", "))}
 		}
 		m.Text = name
 		s.values["sasl.mechanism"] = m
@@ -84,20 +86,20 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 		u, err := url.Parse(v.Text)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			// The URL can hold a password: it is not repeated.
-			return &ConfigError{Where: v.Source.String(), Text: "sasl.oauth.token_url is not an http(s) URL"}
+			return &config.Error{Where: v.Source.String(), Text: "sasl.oauth.token_url is not an http(s) URL"}
 		}
 	}
 	return nil
 }
 
-func parseBool(name string, v Value) (bool, error) {
+func parseBool(name string, v config.Value) (bool, error) {
 	switch strings.ToLower(v.Text) {
 	case "true", "yes", "on", "1":
 		return true, nil
 	case "false", "no", "off", "0", "":
 		return false, nil
 	}
-	return false, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("%s is %q, neither true nor false", name, v.Text)}
+	return false, &config.Error{Where: v.Source.String(), Text: fmt.Sprintf("%s is %q, neither true nor false", name, v.Text)}
 }
 
 // flag is a boolean that fill has checked.
@@ -106,10 +108,10 @@ func (s *Settings) flag(name string) bool {
 	return b
 }
 
-func parseDuration(name string, v Value) (time.Duration, error) {
+func parseDuration(name string, v config.Value) (time.Duration, error) {
 	d, err := offset.ParseDuration(v.Text)
 	if err != nil {
-		e := &ConfigError{Where: v.Source.String(), Text: name, Err: err}
+		e := &config.Error{Where: v.Source.String(), Text: name, Err: err}
 		if syn, ok := errors.AsType[*offset.SyntaxError](err); ok {
 			e.Hint = syn.Hint
 		}
@@ -119,15 +121,15 @@ func parseDuration(name string, v Value) (time.Duration, error) {
 		return 0, e
 	}
 	if d <= 0 {
-		return 0, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("%s must be more than zero", name)}
+		return 0, &config.Error{Where: v.Source.String(), Text: fmt.Sprintf("%s must be more than zero", name)}
 	}
 	return d, nil
 }
 
-func parseCount(name string, v Value) (int64, error) {
+func parseCount(name string, v config.Value) (int64, error) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(v.Text, "_", ""), 10, 64)
 	if err != nil || n < 0 || n == math.MaxInt64 {
-		return 0, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("%s is %q, not a number of records", name, v.Text)}
+		return 0, &config.Error{Where: v.Source.String(), Text: fmt.Sprintf("%s is %q, not a number of records", name, v.Text)}
 	}
 	return n, nil
 }
@@ -137,7 +139,7 @@ const DefaultPort = 9092
 
 // parseBrokers checks addresses, gives them a port and drops repeats (shells
 // and completion repeat flags). notes say which port was assumed.
-func parseBrokers(items []string) (brokers, notes []string, _ *ConfigError) {
+func parseBrokers(items []string) (brokers, notes []string, _ *config.Error) {
 	for _, item := range items {
 		item = strings.TrimSpace(item)
 		b, note, err := parseBroker(item)
@@ -153,14 +155,14 @@ func parseBrokers(items []string) (brokers, notes []string, _ *ConfigError) {
 		}
 	}
 	if len(brokers) == 0 {
-		return nil, nil, &ConfigError{Text: "the list of brokers is empty", Hint: "write host:port, such as localhost:9092"}
+		return nil, nil, &config.Error{Text: "the list of brokers is empty", Hint: "write host:port, such as localhost:9092"}
 	}
 	return brokers, notes, nil
 }
 
-func parseBroker(item string) (addr, note string, _ *ConfigError) {
-	bad := func(text, hint string) (string, string, *ConfigError) {
-		return "", "", &ConfigError{Text: text, Hint: orElse(hint, "write host:port, such as localhost:9092")}
+func parseBroker(item string) (addr, note string, _ *config.Error) {
+	bad := func(text, hint string) (string, string, *config.Error) {
+		return "", "", &config.Error{Text: text, Hint: cmp.Or(hint, "write host:port, such as localhost:9092")}
 	}
 	if item == "" {
 		return bad("a broker's address is empty", "")

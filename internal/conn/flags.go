@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // FlagValue is a flag that stands for a setting, such as --timeout for
@@ -18,23 +20,25 @@ type FlagValue struct {
 	Value string
 }
 
-func (r *reader) flagLayer(in Inputs) (*layer, error) {
-	l := newLayer("")
+func (r *reader) flagLayer(in Inputs) (config.Layer, error) {
+	l := config.Layer{}
 	if in.BrokersSet {
-		v := Value{Source: Source{Kind: FromFlag, Name: "-b"}}
+		v := config.Value{As: "-b", Source: config.Source{Kind: config.FromFlag, Name: "-b"}}
 		for _, b := range in.Brokers {
-			v.List = append(v.List, splitList(b)...)
+			v.List = append(v.List, config.SplitList(b)...)
 		}
-		if err := r.set(l, r.schema.by["brokers"], "-b", "flag -b", v); err != nil {
+		if err := r.Put(l, r.Table.Key("brokers"), "flag -b", v); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range in.Flags {
-		k, _, ok := r.schema.lookup(f.Key)
+		k, _, ok := r.Table.Lookup(f.Key)
 		if !ok {
-			return nil, &ConfigError{Where: "flag " + f.Flag, Text: fmt.Sprintf("there is no setting %q behind it", f.Key)}
+			return nil, &config.Error{Where: "flag " + f.Flag, Text: fmt.Sprintf("there is no setting %q behind it", f.Key)}
 		}
-		if err := r.set(l, k, f.Flag, "flag "+f.Flag, scalar(k, f.Value, Source{Kind: FromFlag, Name: f.Flag})); err != nil {
+		v := k.Written(f.Value, config.Source{Kind: config.FromFlag, Name: f.Flag})
+		v.As = f.Flag
+		if err := r.Put(l, k, "flag "+f.Flag, v); err != nil {
 			return nil, err
 		}
 	}
@@ -43,43 +47,47 @@ func (r *reader) flagLayer(in Inputs) (*layer, error) {
 		// whole of it one: only names are ever repeated in a message.
 		name, value, ok := strings.Cut(x, "=")
 		if !ok {
-			return nil, &ConfigError{Where: "-X", Text: fmt.Sprintf("argument %d has no =", i+1), Hint: "write -X key=value"}
+			return nil, config.Errorf("-X", "write -X key=value", "argument %d has no =", i+1)
 		}
-		name = strings.TrimSpace(name)
-		if r.owns != nil && name == "client.id" {
-			name = "client_id" // a consumer's own name for it
-		}
-		k, old, ok := r.schema.lookup(name)
-		if !ok && r.owns != nil && r.owns(name) {
-			r.owned = append(r.owned, OwnedValue{Name: name, Text: value, Flag: true, Where: "-X " + name})
-			continue
-		}
-		if !ok {
-			return nil, r.unknownX(name)
-		}
-		where := "-X " + name
-		if old != "" {
-			r.renamedWarning(where, old, k.name)
-		}
-		// A repeated -X is like a repeated flag: the last one counts.
-		if have, again := l.values[k.name]; again && have.Source.Kind == FromX && have.Source.Name == name {
-			delete(l.values, k.name)
-		}
-		if have, again := l.values[k.name]; again && have.Source.Kind == FromFlag {
-			if v := scalar(k, value, Source{}); !sameValue(have, v) {
-				return nil, &ConfigError{Where: where, Text: fmt.Sprintf("%s says something else", have.Source), Hint: "give one of them"}
-			}
-			continue
-		}
-		if err := r.set(l, k, where, where, scalar(k, value, Source{Kind: FromX, Name: name})); err != nil {
+		if err := r.x(l, strings.TrimSpace(name), value); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
+// x puts one -X into the layer of the flags, or hands it to the command whose own it is.
+func (r *reader) x(l config.Layer, name, value string) error {
+	if r.owns != nil && name == "client.id" {
+		name = "client_id" // a consumer's own name for it
+	}
+	where := "-X " + name
+	k, old, ok := r.Table.Lookup(name)
+	switch {
+	case ok:
+	case r.owns != nil && r.owns(name):
+		r.owned = append(r.owned, config.Value{As: name, Text: value, Source: config.Source{Kind: config.FromX, Name: name}})
+		return nil
+	default:
+		return r.unknownX(name)
+	}
+	if old {
+		r.Renamed(where, name, k.Name)
+	}
+	v := k.Written(value, config.Source{Kind: config.FromX, Name: name})
+	v.As = where
+	have, again := l[k.Name]
+	switch {
+	case again && have.Source.Kind == config.FromX && have.Source.Name == name:
+		delete(l, k.Name) // a repeated -X is like a repeated flag: the last one counts
+	case again && have.Source.Kind == config.FromFlag && !config.SameValue(have, v):
+		return config.Errorf(where, "give one of them", "%s says something else", have.Source)
+	}
+	return r.Put(l, k, where, v)
+}
+
 func (r *reader) unknownX(name string) error {
-	e := &ConfigError{Where: "-X", Text: fmt.Sprintf("unknown key %q", name), Hint: hintNear(name, r.schema.names())}
+	e := &config.Error{Where: "-X", Text: fmt.Sprintf("unknown key %q", name), Hint: config.Near(name, r.Table.Names())}
 	if name == "" {
 		e.Text, e.Hint = "empty key", "write -X key=value"
 	}
@@ -95,65 +103,18 @@ const (
 	envProfile = "KOFFSET_PROFILE"
 )
 
-// environ is the environment as a map; later entries win, as in a shell.
-func environ(list []string) map[string]string {
-	m := make(map[string]string, len(list))
-	for _, e := range list {
-		if name, value, ok := strings.Cut(e, "="); ok {
-			m[name] = value
-		}
-	}
-	return m
-}
-
-// envLayer reads KOFFSET_*. An empty variable is as good as none: scripts
-// clear variables that way.
-func (r *reader) envLayer(env map[string]string, ignore []string) (*layer, error) {
-	l := newLayer("")
-	names := map[string]key{}
-	old := map[string]string{}
-	for _, k := range r.schema.keys {
-		names[envName(k.name)] = k
-		for _, o := range k.old {
-			if n := envName(o); n != envName(k.name) {
-				old[n] = k.name
-			}
-		}
-	}
-	var vars []string
-	for name := range env {
-		if strings.HasPrefix(name, "KOFFSET_") {
-			vars = append(vars, name)
-		}
-	}
-	slices.Sort(vars)
-	for _, name := range vars {
-		value := env[name]
-		if value == "" || name == envConfig || name == envProfile || name == "KOFFSET_ACTIVE_HELP" || slices.Contains(ignore, name) {
-			continue
+// envLayer reads KOFFSET_*. A variable under a name that is none warns, and one that looks like a guard rail's is an error.
+func (r *reader) envLayer(env map[string]string, ignore []string) (config.Layer, error) {
+	const prefix = "KOFFSET_"
+	return r.Environment(env, prefix, func(name string, known []string) error {
+		if name == envConfig || name == envProfile || name == "KOFFSET_ACTIVE_HELP" || slices.Contains(ignore, name) {
+			return nil
 		}
 		where := "environment " + name
-		k, ok := names[name]
-		if !ok {
-			now, renamed := old[name]
-			if !renamed {
-				if meant := r.schema.meantGuard(strings.TrimPrefix(name, "KOFFSET_")); meant != "" {
-					return nil, &ConfigError{Where: where, Text: fmt.Sprintf("koffset knows no such variable; it looks like the guard rail %s and would not hold", meant),
-						Hint: "did you mean " + envName(meant) + "?"}
-				}
-				all := []string{envConfig, envProfile}
-				for n := range names {
-					all = append(all, n)
-				}
-				r.warn(where, "koffset knows no such variable", hintNear(name, all))
-				continue
-			}
-			k = r.schema.by[now]
-			r.renamedWarning(where, name, envName(now))
+		if meant := meantGuard(r.Table, strings.TrimPrefix(name, prefix)); meant != "" {
+			return config.Errorf(where, "did you mean "+config.Variable(prefix, meant)+"?", "koffset knows no such variable; it looks like the guard rail %s and would not hold", meant)
 		}
-		if err := r.set(l, k, name, where, scalar(k, value, Source{Kind: FromEnvironment, Name: name})); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
+		r.Warn(where, "koffset knows no such variable", config.Near(name, append(known, envConfig, envProfile)))
+		return nil
+	})
 }

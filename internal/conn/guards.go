@@ -10,25 +10,27 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // Guards are the guard rails that hold for one cluster.
 type Guards struct {
 	// ReadOnly refuses every write.
 	ReadOnly   bool
-	ReadOnlyBy Source
+	ReadOnlyBy config.Source
 	// Protected are groups that no command may change.
 	Protected []Protected
 	// ConfirmClusterID wants the cluster id typed, or passed with --confirm,
 	// before a write.
 	ConfirmClusterID bool
-	ConfirmBy        Source
+	ConfirmBy        config.Source
 	// MaxRewind and MaxSkip bound, in records over one command, how far offsets
 	// may move backwards and forwards; nil is no bound.
 	MaxRewind   *int64
-	MaxRewindBy Source
+	MaxRewindBy config.Source
 	MaxSkip     *int64
-	MaxSkipBy   Source
+	MaxSkipBy   config.Source
 	// AuditLogs are the files to append to, each once; empty means the
 	// standard place in the state folder.
 	AuditLogs []AuditLog
@@ -38,19 +40,19 @@ type Guards struct {
 	// ExpectedBy its source. A different id means that the profile now leads
 	// to another cluster.
 	Expected   string
-	ExpectedBy Source
+	ExpectedBy config.Source
 }
 
 // AuditLog is one file of audit_log.
 type AuditLog struct {
 	Path string
-	By   Source
+	By   config.Source
 }
 
 // Protected is one entry of protected_groups.
 type Protected struct {
 	Pattern string
-	By      Source
+	By      config.Source
 	re      *regexp.Regexp
 }
 
@@ -91,8 +93,8 @@ type guardLayer struct {
 // loadGuards reads the guards of every profile. One that cannot be read is an
 // error even in a profile that is not in use: it may turn out, once connected,
 // to be the one that protects this cluster.
-func (s *Settings) loadGuards(flags, props, env *layer, f *configFile) error {
-	for _, l := range []*layer{flags, props, env, f.defaults} {
+func (s *Settings) loadGuards(flags, props, env config.Layer, f *configFile) error {
+	for _, l := range []config.Layer{flags, props, env, f.defaults} {
 		g, err := s.parseGuards(l)
 		if err != nil {
 			return err
@@ -105,30 +107,30 @@ func (s *Settings) loadGuards(flags, props, env *layer, f *configFile) error {
 		if err != nil {
 			return err
 		}
-		gl := guardLayer{guards: g, profile: name, always: name == s.Profile, clusterID: l.values["cluster_id"].Text}
+		gl := guardLayer{guards: g, profile: name, always: name == s.Profile, clusterID: l["cluster_id"].Text}
 		if gl.clusterID != "" {
-			gl.guards.Expected, gl.guards.ExpectedBy = gl.clusterID, l.values["cluster_id"].Source
+			gl.guards.Expected, gl.guards.ExpectedBy = gl.clusterID, l["cluster_id"].Source
 		}
 		// An address that cannot be read is reported when the profile is used.
-		gl.brokers, _, _ = parseBrokers(l.values["brokers"].List)
+		gl.brokers, _, _ = parseBrokers(l["brokers"].List)
 		s.guards = append(s.guards, gl)
 	}
 	return nil
 }
 
-func (s *Settings) parseGuards(l *layer) (Guards, error) {
+func (s *Settings) parseGuards(l config.Layer) (Guards, error) {
 	var g Guards
 	var err error
-	if v, ok := l.values["read_only"]; ok {
+	if v, ok := l["read_only"]; ok {
 		if g.ReadOnly, err = parseBool("read_only", v); err != nil {
 			return g, err
 		}
 		g.ReadOnlyBy = v.Source
 	}
-	if v, ok := l.values["protected_groups"]; ok {
+	if v, ok := l["protected_groups"]; ok {
 		for _, p := range v.List {
 			if p == "" {
-				return g, &ConfigError{Where: v.Source.String(), Text: "protected_groups has an empty entry"}
+				return g, &config.Error{Where: v.Source.String(), Text: "protected_groups has an empty entry"}
 			}
 			pr := Protected{Pattern: p, By: v.Source}
 			if pr.re, err = regexp.Compile(`\A(?:` + p + `)\z`); err != nil {
@@ -136,7 +138,7 @@ func (s *Settings) parseGuards(l *layer) (Guards, error) {
 				// pattern. A bracket that is not closed is a mistake, and
 				// taken as a shell pattern it would protect nothing.
 				if strings.Trim(strings.ToLower(p), "abcdefghijklmnopqrstuvwxyz0123456789._-*?") != "" {
-					return g, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("protected_groups: %q is not a pattern", p), Err: err,
+					return g, &config.Error{Where: v.Source.String(), Text: fmt.Sprintf("protected_groups: %q is not a pattern", p), Err: err,
 						Hint: "write a regular expression for whole group names, such as payments-.*"}
 				}
 				pr.re = nil
@@ -144,17 +146,17 @@ func (s *Settings) parseGuards(l *layer) (Guards, error) {
 			g.Protected = append(g.Protected, pr)
 		}
 	}
-	if v, ok := l.values["confirm"]; ok && v.Text != "" {
+	if v, ok := l["confirm"]; ok && v.Text != "" {
 		if v.Text != "cluster-id" {
-			return g, &ConfigError{Where: v.Source.String(), Text: fmt.Sprintf("confirm is %q", v.Text), Hint: "the one value is cluster-id"}
+			return g, &config.Error{Where: v.Source.String(), Text: fmt.Sprintf("confirm is %q", v.Text), Hint: "the one value is cluster-id"}
 		}
 		g.ConfirmClusterID, g.ConfirmBy = true, v.Source
 	}
 	for name, field := range map[string]struct {
 		to *(*int64)
-		by *Source
+		by *config.Source
 	}{"max_rewind": {&g.MaxRewind, &g.MaxRewindBy}, "max_skip": {&g.MaxSkip, &g.MaxSkipBy}} {
-		if v, ok := l.values[name]; ok {
+		if v, ok := l[name]; ok {
 			n, err := parseCount(name, v)
 			if err != nil {
 				return g, err
@@ -162,7 +164,7 @@ func (s *Settings) parseGuards(l *layer) (Guards, error) {
 			*field.to, *field.by = &n, v.Source
 		}
 	}
-	if v, ok := l.values["audit_log"]; ok && v.Text != "" {
+	if v, ok := l["audit_log"]; ok && v.Text != "" {
 		g.AuditLogs = []AuditLog{{Path: s.paths.of(v), By: v.Source}}
 	}
 	return g, nil

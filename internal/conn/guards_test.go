@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 const guardsYAML = `current_profile: dev
@@ -33,10 +35,10 @@ profiles:
 `
 
 func TestGuardsBindToTheCluster(t *testing.T) {
-	dir, config := workspace(t, guardsYAML)
+	dir, file := workspace(t, guardsYAML)
 	loadWith := func(in Inputs) *Settings {
 		t.Helper()
-		in.Config, in.ConfigSet = config, true
+		in.Config, in.ConfigSet = file, true
 		s, err := Load(in)
 		if err != nil {
 			t.Fatal(err)
@@ -105,8 +107,8 @@ func TestProtectedPatterns(t *testing.T) {
 		pattern string
 		bad     bool
 	}{{"a", false}, {"*-prod", false}, {"payments-(eu|us", true}, {"[a", true}, {"", true}, {"(?i)x", false}} {
-		_, config := workspace(t, "profiles: {p: {protected_groups: ['"+c.pattern+"']}}\n")
-		s, err := Load(Inputs{Config: config, ConfigSet: true, Profile: "p", ProfileSet: true})
+		_, file := workspace(t, "profiles: {p: {protected_groups: ['"+c.pattern+"']}}\n")
+		s, err := Load(Inputs{Config: file, ConfigSet: true, Profile: "p", ProfileSet: true})
 		if (err != nil) != c.bad {
 			t.Errorf("%q: error %v", c.pattern, err)
 		}
@@ -139,17 +141,17 @@ func TestGuardRailsUnderOtherNamesAreErrors(t *testing.T) {
 		// A profile that is not in use may turn out to be this cluster's.
 		{"current_profile: p\nprofiles:\n  p:\n    brokers: a:1\n  q:\n    brokers: b:1\n    readonyl: true\n", "read_only"},
 	} {
-		_, config := workspace(t, c.yaml)
-		_, err := Load(Inputs{Config: config, ConfigSet: true})
-		var e *ConfigError
+		_, file := workspace(t, c.yaml)
+		_, err := Load(Inputs{Config: file, ConfigSet: true})
+		var e *config.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Text+e.Hint, c.want) || !strings.Contains(e.Text, "would not hold") {
 			t.Errorf("%q: %v, want an error that names %s", c.yaml, err, c.want)
 		}
 	}
-	_, config := workspace(t, "profiles:\n  p:\n    brokers: a:1\n")
+	_, file := workspace(t, "profiles:\n  p:\n    brokers: a:1\n")
 	for name, want := range map[string]string{"KOFFSET_MAX_SKP": "KOFFSET_MAX_SKIP", "KOFFSET_PROTECTEDGROUPS": "KOFFSET_PROTECTED_GROUPS"} {
-		_, err := Load(Inputs{Config: config, ConfigSet: true, Environ: []string{name + "=5"}})
-		var e *ConfigError
+		_, err := Load(Inputs{Config: file, ConfigSet: true, Environ: []string{name + "=5"}})
+		var e *config.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
 			t.Errorf("%s: %v, want an error that names %s", name, err, want)
 		}
@@ -158,8 +160,8 @@ func TestGuardRailsUnderOtherNamesAreErrors(t *testing.T) {
 
 func TestOtherUnknownKeysStayWarnings(t *testing.T) {
 	for _, line := range []string{"config: x", "borkers: a:1", "max_lag: 5", "max_retries: 3", "retention: 5", "comment: hello", "client: x", "mechanism: PLAIN", "owner: {team: x}"} {
-		_, config := workspace(t, "profiles:\n  p:\n    brokers: a:1\n    "+line+"\n")
-		s, err := Load(Inputs{Config: config, ConfigSet: true})
+		_, file := workspace(t, "profiles:\n  p:\n    brokers: a:1\n    "+line+"\n")
+		s, err := Load(Inputs{Config: file, ConfigSet: true})
 		if err != nil || len(s.Warnings) == 0 {
 			t.Errorf("%s: %v with warnings %v, want a warning", line, err, s)
 		}

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
-func validUTF8(data []byte) bool { return utf8.Valid(data) }
+const jaasConfig = "sasl.jaas.config"
 
 // jaas reads sasl.jaas.config for the mechanism.
 func (j *javaFile) jaas(mech string) error {
-	const prop = "sasl.jaas.config"
-	text := strings.TrimSpace(j.props[prop])
+	const prop = jaasConfig
+	text := strings.TrimSpace(j.Values[prop])
 	if text == "" {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (j *javaFile) jaas(mech string) error {
 		}
 	}
 	if len(unused) > 0 {
-		j.r.warn(j.where(prop), "these options of "+module+" have no effect here: "+strings.Join(unused, ", "), "")
+		j.r.Warn(j.where(prop), "these options of "+module+" have no effect here: "+strings.Join(unused, ", "), "")
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (j *javaFile) oauthOptions(e jaasEntry, take func(string, ...string) error,
 		{"sasl.oauth.token_url", []string{"oauth.token.endpoint.uri"}},
 		{"sasl.token", []string{"oauth.access.token"}},
 	} {
-		if _, have := j.l.values[c.setting]; have {
+		if _, have := j.l[c.setting]; have {
 			// The properties of Kafka 4 win over the options they replace.
 			for _, n := range c.names {
 				used[n] = true
@@ -110,14 +111,14 @@ func (j *javaFile) oauthOptions(e jaasEntry, take func(string, ...string) error,
 		}
 	}
 	if len(ext) > 0 {
-		k := j.r.schema.by["sasl.oauth.extensions"]
-		return j.r.set(j.l, k, "sasl.jaas.config", j.where("sasl.jaas.config"), Value{List: ext, Source: j.src("sasl.jaas.config")})
+		k := j.r.Table.Key("sasl.oauth.extensions")
+		return j.r.Put(j.l, k, j.where(jaasConfig), config.Value{List: ext, As: jaasConfig, Source: j.Source(jaasConfig)})
 	}
 	return nil
 }
 
 func (j *javaFile) kerberosOptions(e jaasEntry, take func(string, ...string) error, used map[string]bool) error {
-	const prop = "sasl.jaas.config"
+	const prop = jaasConfig
 	for _, n := range []string{"useKeyTab", "storeKey", "useTicketCache", "refreshKrb5Config", "renewTGT", "doNotPrompt", "principal", "debug"} {
 		used[n] = true
 	}
@@ -130,7 +131,7 @@ func (j *javaFile) kerberosOptions(e jaasEntry, take func(string, ...string) err
 			return err
 		}
 	}
-	if _, have := j.l.values["sasl.kerberos.service"]; !have {
+	if _, have := j.l["sasl.kerberos.service"]; !have {
 		if err := take("sasl.kerberos.service", "serviceName"); err != nil {
 			return err
 		}

@@ -6,29 +6,15 @@ package conn
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
-type kind uint8
-
+// What settings are about.
 const (
-	kindText     kind = iota
-	kindBool          // true or false
-	kindDuration      // 30s, 7d, PT1H; more than zero
-	kindCount         // a whole number, zero or more
-	kindList          // several items: a YAML list, or text with commas
-	kindPath          // a file or folder; ~ and relative paths are resolved
-)
-
-type class uint8
-
-const (
-	// connection: belongs to one cluster, and so stays in its profile.
-	connection class = iota
-	// guard: only ever tightens; see Guards.
-	guard
-	// other: of the operator, not of a cluster.
-	other
+	connection uint8 = iota // belongs to one cluster, and so stays in its profile
+	guard                   // only ever tightens; see Guards
+	other                   // of the operator, not of a cluster
 )
 
 const (
@@ -44,77 +30,58 @@ func mechanisms() []string {
 	return []string{mechPlain, mechScram256, mechScram512, mechOAuth, mechAWS, mechKerberos}
 }
 
-type key struct {
-	name  string
-	kind  kind
-	class class
-	// secret values are masked wherever they are shown.
-	secret bool
-	// group joins keys that are different ways to say one thing: a stronger
-	// layer that sets one of them hides them all in weaker layers, and one
-	// layer may set only one. Without it a profile's password_file would lose
-	// to the password of the defaults.
-	group string
-	// old are names that people know from earlier versions and from other
-	// tools. They work, and warn.
-	old []string
-	// mechs are the SASL mechanisms that use the key; nil is "not about SASL"
-	// or all of them.
-	mechs []string
-}
-
 // allKeys is the table, in the order in which settings are shown.
-func allKeys() []key {
+func allKeys() []config.Key {
 	userPass := []string{mechPlain, mechScram256, mechScram512, mechKerberos}
 	oauth := []string{mechOAuth}
 	aws := []string{mechAWS}
 	krb := []string{mechKerberos}
-	keys := []key{
-		{name: "brokers", kind: kindList, old: []string{"bootstrap_servers", "bootstrap_server", "bootstrap.servers", "seed_brokers"}},
-		{name: "cluster_id", old: []string{"cluster.id"}},
-		{name: "client_id", class: other, old: []string{"client.id"}},
-		{name: "tls.enabled", kind: kindBool, old: []string{"tls.enable"}},
-		{name: "tls.ca", kind: kindPath, group: "tls.ca", old: []string{"tls.ca_file", "tls.cafile", "tls.ca_cert"}},
-		{name: "tls.ca_pem", group: "tls.ca"},
-		{name: "tls.cert", kind: kindPath, group: "tls.cert", old: []string{"tls.cert_file", "tls.client_cert"}},
-		{name: "tls.cert_pem", group: "tls.cert"},
-		{name: "tls.key", kind: kindPath, group: "tls.key", old: []string{"tls.key_file", "tls.client_key"}},
-		{name: "tls.key_pem", group: "tls.key", secret: true},
-		{name: "tls.server_name", old: []string{"tls.servername"}},
-		{name: "tls.verify_hostname", kind: kindBool},
-		{name: "tls.insecure_skip_verify", kind: kindBool, old: []string{"tls.insecure"}},
-		{name: "sasl.mechanism", old: []string{"sasl.mech"}},
-		{name: "sasl.user", mechs: userPass, old: []string{"sasl.username"}},
-		{name: "sasl.oauth.token_url", group: "sasl.token", mechs: oauth},
-		{name: "sasl.oauth.client_id", mechs: oauth},
-		{name: "sasl.oauth.scope", mechs: oauth, old: []string{"sasl.oauth.scopes"}},
-		{name: "sasl.oauth.ca", kind: kindPath, mechs: oauth},
-		{name: "sasl.oauth.extensions", kind: kindList, mechs: oauth},
-		{name: "sasl.aws.access_key", mechs: aws},
-		{name: "sasl.aws.profile", mechs: aws},
-		{name: "sasl.kerberos.service", mechs: krb},
-		{name: "sasl.kerberos.realm", mechs: krb},
-		{name: "sasl.kerberos.keytab", kind: kindPath, mechs: krb},
-		{name: "sasl.kerberos.ccache", kind: kindPath, mechs: krb},
-		{name: "sasl.kerberos.config", kind: kindPath, mechs: krb},
-		{name: "timeout", kind: kindDuration, class: other},
-		{name: "request_timeout", kind: kindDuration, class: other},
-		{name: "state_dir", kind: kindPath, class: other},
-		{name: "tz", class: other, old: []string{"timezone", "time_zone"}},
-		{name: "read_only", kind: kindBool, class: guard, old: []string{"readonly"}},
-		{name: "protected_groups", kind: kindList, class: guard},
-		{name: "confirm", class: guard},
-		{name: "max_rewind", kind: kindCount, class: guard},
-		{name: "max_skip", kind: kindCount, class: guard},
-		{name: "audit_log", kind: kindPath, class: guard},
+	keys := []config.Key{
+		{Name: "brokers", Kind: config.List, Old: []string{"bootstrap_servers", "bootstrap_server", "bootstrap.servers", "seed_brokers"}},
+		{Name: "cluster_id", Old: []string{"cluster.id"}},
+		{Name: "client_id", Class: other, Old: []string{"client.id"}},
+		{Name: "tls.enabled", Kind: config.Bool, Old: []string{"tls.enable"}},
+		{Name: "tls.ca", Kind: config.Path, Group: "tls.ca", Old: []string{"tls.ca_file", "tls.cafile", "tls.ca_cert"}},
+		{Name: "tls.ca_pem", Group: "tls.ca"},
+		{Name: "tls.cert", Kind: config.Path, Group: "tls.cert", Old: []string{"tls.cert_file", "tls.client_cert"}},
+		{Name: "tls.cert_pem", Group: "tls.cert"},
+		{Name: "tls.key", Kind: config.Path, Group: "tls.key", Old: []string{"tls.key_file", "tls.client_key"}},
+		{Name: "tls.key_pem", Group: "tls.key", Secret: true},
+		{Name: "tls.server_name", Old: []string{"tls.servername"}},
+		{Name: "tls.verify_hostname", Kind: config.Bool},
+		{Name: "tls.insecure_skip_verify", Kind: config.Bool, Old: []string{"tls.insecure"}},
+		{Name: "sasl.mechanism", Old: []string{"sasl.mech"}},
+		{Name: "sasl.user", For: userPass, Old: []string{"sasl.username"}},
+		{Name: "sasl.oauth.token_url", Group: "sasl.token", For: oauth},
+		{Name: "sasl.oauth.client_id", For: oauth},
+		{Name: "sasl.oauth.scope", For: oauth, Old: []string{"sasl.oauth.scopes"}},
+		{Name: "sasl.oauth.ca", Kind: config.Path, For: oauth},
+		{Name: "sasl.oauth.extensions", Kind: config.List, For: oauth},
+		{Name: "sasl.aws.access_key", For: aws},
+		{Name: "sasl.aws.profile", For: aws},
+		{Name: "sasl.kerberos.service", For: krb},
+		{Name: "sasl.kerberos.realm", For: krb},
+		{Name: "sasl.kerberos.keytab", Kind: config.Path, For: krb},
+		{Name: "sasl.kerberos.ccache", Kind: config.Path, For: krb},
+		{Name: "sasl.kerberos.config", Kind: config.Path, For: krb},
+		{Name: "timeout", Kind: config.Duration, Class: other},
+		{Name: "request_timeout", Kind: config.Duration, Class: other},
+		{Name: "state_dir", Kind: config.Path, Class: other},
+		{Name: "tz", Class: other, Old: []string{"timezone", "time_zone"}},
+		{Name: "read_only", Kind: config.Bool, Class: guard, Old: []string{"readonly"}},
+		{Name: "protected_groups", Kind: config.List, Class: guard},
+		{Name: "confirm", Class: guard},
+		{Name: "max_rewind", Kind: config.Count, Class: guard},
+		{Name: "max_skip", Kind: config.Count, Class: guard},
+		{Name: "audit_log", Kind: config.Path, Class: guard},
 	}
 	for _, s := range secretNames() {
 		after := s.after
-		at := slices.IndexFunc(keys, func(k key) bool { return k.name == after }) + 1
+		at := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == after }) + 1
 		keys = slices.Insert(keys, at,
-			key{name: s.name, secret: true, group: s.group, mechs: s.mechs, old: s.old},
-			key{name: s.name + "_file", kind: kindPath, group: s.group, mechs: s.mechs},
-			key{name: s.name + "_command", group: s.group, mechs: s.mechs})
+			config.Key{Name: s.name, Secret: true, Group: s.group, For: s.mechs, Old: s.old},
+			config.Key{Name: s.name + "_file", Kind: config.Path, Group: s.group, For: s.mechs},
+			config.Key{Name: s.name + "_command", Group: s.group, For: s.mechs})
 	}
 	return keys
 }
@@ -123,7 +90,7 @@ func allKeys() []key {
 func SettingNames(suffix string) []string {
 	var out []string
 	for _, k := range allKeys() {
-		out = append(out, k.name+suffix)
+		out = append(out, k.Name+suffix)
 	}
 	return out
 }
@@ -148,57 +115,4 @@ func secretNames() []secretName {
 	}
 }
 
-// schema is the table indexed by name.
-type schema struct {
-	keys []key
-	by   map[string]key
-	// renamed leads from an old name to the current one.
-	renamed map[string]string
-}
-
-func newSchema() *schema {
-	s := &schema{keys: allKeys(), by: map[string]key{}, renamed: map[string]string{}}
-	for _, k := range s.keys {
-		s.by[k.name] = k
-		for _, o := range k.old {
-			s.renamed[o] = k.name
-		}
-	}
-	return s
-}
-
-// lookup finds a key by its current or an old name; old is empty where the
-// name is current.
-func (s *schema) lookup(name string) (k key, old string, ok bool) {
-	if k, ok = s.by[name]; ok {
-		return k, "", true
-	}
-	if now, renamed := s.renamed[name]; renamed {
-		return s.by[now], name, true
-	}
-	return key{}, "", false
-}
-
-// section reports whether name is the beginning of other names, as tls is of
-// tls.ca.
-func (s *schema) section(name string) bool {
-	for n := range s.by {
-		if strings.HasPrefix(n, name+".") {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *schema) names() []string {
-	out := make([]string, 0, len(s.keys))
-	for _, k := range s.keys {
-		out = append(out, k.name)
-	}
-	return out
-}
-
-// envName is the variable of a key: tls.ca_password is KOFFSET_TLS_CA_PASSWORD.
-func envName(name string) string {
-	return "KOFFSET_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
-}
+func newTable() *config.Table { return config.NewTable(allKeys()) }

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // tokenTimeout bounds one request for a token. It happens inside the login of
@@ -55,14 +57,14 @@ func (s *Settings) tokenSource(ctx context.Context) (*tokenSource, error) {
 	if v, ok := s.values["sasl.oauth.ca"]; ok && v.Text != "" {
 		data, err := os.ReadFile(s.paths.of(v))
 		if err != nil {
-			return nil, &ConfigError{Where: v.Source.String(), Text: "sasl.oauth.ca cannot be read", Err: err}
+			return nil, &config.Error{Where: v.Source.String(), Text: "sasl.oauth.ca cannot be read", Err: err}
 		}
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(data) {
-			return nil, &ConfigError{Where: v.Source.String(), Text: "sasl.oauth.ca holds no PEM certificate"}
+			return nil, &config.Error{Where: v.Source.String(), Text: "sasl.oauth.ca holds no PEM certificate"}
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}

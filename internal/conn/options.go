@@ -10,11 +10,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // Options are the kgo options of the connection: brokers, TLS, SASL, names,
 // time-outs. It reads the files and runs the commands that secrets come from,
-// within ctx. Errors are *ConfigError.
+// within ctx. Errors are *config.Error.
 func (s *Settings) Options(ctx context.Context) ([]kgo.Opt, error) {
 	opts, _, err := s.options(ctx)
 	return opts, err
@@ -75,9 +77,9 @@ func requestVersions() *kversion.Versions {
 }
 
 func (s *Settings) noBrokers() error {
-	e := &ConfigError{Text: "no brokers: nothing says where the cluster is", Hint: "give -b host:port, or --profile NAME, or set KOFFSET_BROKERS"}
+	e := &config.Error{Text: "no brokers: nothing says where the cluster is", Hint: "give -b host:port, or --profile NAME, or set KOFFSET_BROKERS"}
 	if s.Profile != "" {
-		e.Where = "profile " + s.Profile + " (" + place(s.ConfigPath, s.file.lines[s.Profile]) + ")"
+		e.Where = "profile " + s.Profile + " (" + config.Place(s.ConfigPath, s.file.lines[s.Profile]) + ")"
 		e.Text = "the profile names no brokers"
 	} else if len(s.file.order) > 0 {
 		e.Hint += " (profiles: " + joinSome(s.file.order, 8) + ")"

@@ -3,14 +3,17 @@ package conn
 // Where files are: the configuration file, the state folder, relative paths.
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 type paths struct{ dir, home string }
 
 func newPaths(in Inputs, env map[string]string) paths {
-	return paths{dir: in.Dir, home: orElse(in.Home, env["HOME"])}
+	return paths{dir: in.Dir, home: cmp.Or(in.Home, env["HOME"])}
 }
 
 // abs resolves ~/ and a path relative to the working folder.
@@ -33,9 +36,9 @@ func (p paths) in(path, base string) string {
 
 // of resolves the path of a setting by where it was written. Java clients
 // resolve paths in .properties against the working folder, so those do too.
-func (p paths) of(v Value) string {
+func (p paths) of(v config.Value) string {
 	switch v.Source.Kind {
-	case FromProfile, FromDefaults:
+	case config.FromProfile, config.FromDefaults:
 		return p.in(v.Text, filepath.Dir(v.Source.File))
 	default:
 		return p.abs(v.Text)
@@ -47,7 +50,7 @@ func (p paths) of(v Value) string {
 func configPath(in Inputs, env map[string]string, p paths) (path string, named bool, from string, err error) {
 	if in.ConfigSet {
 		if in.Config == "" {
-			return "", false, "", &ConfigError{Where: "flag --config", Text: "the file name is empty"}
+			return "", false, "", &config.Error{Where: "flag --config", Text: "the file name is empty"}
 		}
 		return p.abs(in.Config), true, "flag --config", nil
 	}

@@ -8,9 +8,9 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/des" //nolint:gosec // read only: openssl before 1.1 wrote 3DES
+	"crypto/des"
 	"crypto/pbkdf2"
-	"crypto/sha1" //nolint:gosec // PBKDF2's default hash, not a signature
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509"

@@ -5,6 +5,7 @@ package conn
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/wholefile"
 )
 
@@ -32,19 +34,19 @@ func (s *Settings) Profiles() []ProfileInfo {
 	out := make([]ProfileInfo, 0, len(s.file.order))
 	for _, name := range s.file.order {
 		l := s.file.profiles[name]
-		ro, _ := parseBool("read_only", l.values["read_only"])
+		ro, _ := parseBool("read_only", l["read_only"])
 		out = append(out, ProfileInfo{Name: name, Current: name == s.CurrentProfile, Line: s.file.lines[name],
-			Brokers: l.values["brokers"].List, ClusterID: l.values["cluster_id"].Text, ReadOnly: ro})
+			Brokers: l["brokers"].List, ClusterID: l["cluster_id"].Text, ReadOnly: ro})
 	}
 	return out
 }
 
 // ProfilesOf reads the profiles that Inputs lead to, and nothing else: it works
 // where Load would not, as with a current profile that does not exist, so that
-// `profile list` and `profile use` can mend that. Errors are *ConfigError.
+// `profile list` and `profile use` can mend that. Errors are *config.Error.
 func ProfilesOf(in Inputs) (path string, profiles []ProfileInfo, err error) {
-	r := &reader{schema: newSchema()}
-	env := environ(in.Environ)
+	r := newReader(nil)
+	env := config.Environ(in.Environ)
 	path, named, from, err := configPath(in, env, newPaths(in, env))
 	if err != nil {
 		return "", nil, err
@@ -53,23 +55,23 @@ func ProfilesOf(in Inputs) (path string, profiles []ProfileInfo, err error) {
 	if err != nil {
 		return path, nil, err
 	}
-	s := &Settings{file: f, CurrentProfile: orElse(env[envProfile], f.current)}
+	s := &Settings{file: f, CurrentProfile: cmp.Or(env[envProfile], f.current)}
 	return path, s.Profiles(), nil
 }
 
 // Use makes a profile the current one: it rewrites current_profile in the
 // configuration file that Inputs lead to, whole or not at all, and leaves every
 // other byte of it as it is, comments and blank lines included. The file keeps
-// its mode. It returns the file. Errors are *ConfigError.
+// its mode. It returns the file. Errors are *config.Error.
 func Use(in Inputs, name string) (path string, err error) {
-	r := &reader{schema: newSchema()}
-	env := environ(in.Environ)
+	r := newReader(nil)
+	env := config.Environ(in.Environ)
 	path, _, from, err := configPath(in, env, newPaths(in, env))
 	if err != nil {
 		return "", err
 	}
 	if path == "" {
-		return "", &ConfigError{Text: "no configuration file is known", Hint: "set --config"}
+		return "", &config.Error{Text: "no configuration file is known", Hint: "set --config"}
 	}
 	f, err := r.readConfig(path, false, from)
 	if err != nil {
@@ -82,17 +84,17 @@ func Use(in Inputs, name string) (path string, err error) {
 	// stays, its target is replaced.
 	old, err := os.ReadFile(path)
 	if err != nil {
-		return path, &ConfigError{Where: path, Text: "cannot be read", Err: err}
+		return path, &config.Error{Where: path, Text: "cannot be read", Err: err}
 	}
 	text, err := withCurrent(old, name)
 	if err != nil {
-		return path, &ConfigError{Where: path, Text: "cannot be changed", Err: err}
+		return path, &config.Error{Where: path, Text: "cannot be changed", Err: err}
 	}
 	if bytes.Equal(text, old) {
 		return path, nil
 	}
 	if err := wholefile.Write(path, text); err != nil {
-		return path, &ConfigError{Where: path, Text: "cannot be written", Err: err}
+		return path, &config.Error{Where: path, Text: "cannot be written", Err: err}
 	}
 	return path, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 func TestUse(t *testing.T) {
@@ -30,15 +32,15 @@ profiles:
 		{"document mark", "---\n" + body, "dev", "---\n" + strings.Replace(body, "profiles:", "current_profile: dev\nprofiles:", 1)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, config := workspace(t, c.before)
-			if err := os.Chmod(config, 0o640); err != nil {
+			_, file := workspace(t, c.before)
+			if err := os.Chmod(file, 0o640); err != nil {
 				t.Fatal(err)
 			}
-			in := Inputs{Config: config, ConfigSet: true}
+			in := Inputs{Config: file, ConfigSet: true}
 			if _, err := Use(in, c.use); err != nil {
 				t.Fatal(err)
 			}
-			got, err := os.ReadFile(config)
+			got, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,14 +52,14 @@ profiles:
 			} else if string(got) != c.after {
 				t.Errorf("file is\n%q\nwant\n%q", got, c.after)
 			}
-			if st, err := os.Stat(config); err != nil || st.Mode().Perm() != 0o640 {
+			if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o640 {
 				t.Errorf("mode %v, %v", st.Mode(), err)
 			}
 			s, err := Load(in)
 			if err != nil || s.Profile != c.use {
 				t.Errorf("loaded %v, %v", s, err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(config), ".koffset-*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".koffset-*")); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -65,26 +67,26 @@ profiles:
 }
 
 func TestUseErrors(t *testing.T) {
-	_, config := workspace(t, "profiles: {prod: {}, staging: {}}\n")
-	_, err := Use(Inputs{Config: config, ConfigSet: true}, "prodd")
-	if e, ok := err.(*ConfigError); !ok || e.Hint != "did you mean prod?" {
+	_, file := workspace(t, "profiles: {prod: {}, staging: {}}\n")
+	_, err := Use(Inputs{Config: file, ConfigSet: true}, "prodd")
+	if e, ok := err.(*config.Error); !ok || e.Hint != "did you mean prod?" {
 		t.Errorf("error %v", err)
 	}
 	_, err = Use(Inputs{Config: filepath.Join(t.TempDir(), "none.yaml"), ConfigSet: true}, "prod")
-	if e, ok := err.(*ConfigError); !ok || !strings.Contains(e.Hint, "no configuration file at") {
+	if e, ok := err.(*config.Error); !ok || !strings.Contains(e.Hint, "no configuration file at") {
 		t.Errorf("error %v", err)
 	}
 	// A profile that does not exist is current: use must still work.
-	_, config = workspace(t, "current_profile: gone\nprofiles: {prod: {}}\n")
-	if _, err := Use(Inputs{Config: config, ConfigSet: true}, "prod"); err != nil {
+	_, file = workspace(t, "current_profile: gone\nprofiles: {prod: {}}\n")
+	if _, err := Use(Inputs{Config: file, ConfigSet: true}, "prod"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestUseKeepsALink(t *testing.T) {
-	dir, config := workspace(t, "profiles: {dev: {}}\n")
+	dir, file := workspace(t, "profiles: {dev: {}}\n")
 	link := filepath.Join(dir, "link.yaml")
-	if err := os.Symlink(config, link); err != nil {
+	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Use(Inputs{Config: link, ConfigSet: true}, "dev"); err != nil {
@@ -93,14 +95,14 @@ func TestUseKeepsALink(t *testing.T) {
 	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", st.Mode(), err)
 	}
-	if got, _ := os.ReadFile(config); !strings.HasPrefix(string(got), "current_profile: dev\n") {
+	if got, _ := os.ReadFile(file); !strings.HasPrefix(string(got), "current_profile: dev\n") {
 		t.Errorf("target is %q", got)
 	}
 }
 
 func TestProfilesAndRows(t *testing.T) {
-	_, config := workspace(t, precedenceYAML+"  prod: {brokers: p:1, cluster_id: PROD, read_only: true}\n")
-	in := Inputs{Config: config, ConfigSet: true, Environ: []string{"KOFFSET_SASL_PASSWORD=hunter2"}, X: []string{"sasl.oauth.token_url=https://u:hunter2@idp/t"}}
+	_, file := workspace(t, precedenceYAML+"  prod: {brokers: p:1, cluster_id: PROD, read_only: true}\n")
+	in := Inputs{Config: file, ConfigSet: true, Environ: []string{"KOFFSET_SASL_PASSWORD=hunter2"}, X: []string{"sasl.oauth.token_url=https://u:hunter2@idp/t"}}
 	s, err := Load(in)
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +136,8 @@ func TestProfilesAndRows(t *testing.T) {
 	if _, err := s.ProfileRows("name"); err == nil {
 		t.Error("an unknown profile was shown")
 	}
-	path, ps, err := ProfilesOf(Inputs{Config: config, ConfigSet: true})
-	if err != nil || path != config || len(ps) != 3 {
+	path, ps, err := ProfilesOf(Inputs{Config: file, ConfigSet: true})
+	if err != nil || path != file || len(ps) != 3 {
 		t.Errorf("%s, %v, %v", path, ps, err)
 	}
 }

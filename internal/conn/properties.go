@@ -3,13 +3,14 @@ package conn
 // --command-config: the .properties file of Kafka's Java client.
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/magiconair/properties"
+	"github.com/koffset/koffset/internal/config"
 )
 
 // javaHandled are the names that have a meaning here.
@@ -37,52 +38,36 @@ func javaKnown(name string) bool {
 }
 
 type javaFile struct {
-	r     *reader
-	path  string
-	props map[string]string
-	lines map[string]int
-	l     *layer
+	*config.Properties
+	r *reader
+	l config.Layer
 }
 
-func (r *reader) readProperties(file, from string) (*layer, error) {
+func (r *reader) readProperties(file, from string) (config.Layer, error) {
 	if file == "" {
-		return nil, &ConfigError{Where: from, Text: "the file name is empty"}
+		return nil, config.Errorf(from, "", "the file name is empty")
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &ConfigError{Where: from, Text: "cannot read the file", Err: err}
+		return nil, &config.Error{Where: from, Text: "cannot read the file", Err: err}
 	}
 	return r.parseProperties(file, data)
 }
 
-func (r *reader) parseProperties(file string, data []byte) (*layer, error) {
-	// Java reads these files as ISO 8859-1, but people write UTF-8, and where
-	// the two differ nothing but a password is at stake: what is valid UTF-8
-	// is taken as such. Without DisableExpansion a ${x} inside a password
-	// would vanish (measured: pa${x}ss becomes pass).
-	enc := properties.UTF8
-	if !validUTF8(data) {
-		enc = properties.ISO_8859_1
-	}
-	loader := &properties.Loader{Encoding: enc, DisableExpansion: true}
-	props, err := loader.LoadBytes(data)
+func (r *reader) parseProperties(file string, data []byte) (config.Layer, error) {
+	props, err := config.ParseProperties(file, data)
 	if err != nil {
-		// The library's message can quote the file.
-		return nil, &ConfigError{Where: place(file, 0), Text: "not a Java .properties file"}
+		return nil, err
 	}
-	j := &javaFile{r: r, path: file, props: props.Map(), lines: propertyLines(data), l: newLayer("")}
+	j := &javaFile{Properties: props, r: r, l: config.Layer{}}
 	if err := j.convert(); err != nil {
 		return nil, err
 	}
-	j.warnUnused(props.Keys())
+	j.warnUnused()
 	return j.l, nil
 }
 
-func (j *javaFile) src(name string) Source {
-	return Source{Kind: FromProperties, Name: name, File: j.path, Line: j.lines[name]}
-}
-
-func (j *javaFile) where(name string) string { return place(j.path, j.lines[name]) }
+func (j *javaFile) where(name string) string { return j.Source(name).String() }
 
 // put sets one of koffset's settings from a property; empty values are as good
 // as none, as in Java for these names.
@@ -90,17 +75,19 @@ func (j *javaFile) put(setting, prop, value string) error {
 	if value == "" {
 		return nil
 	}
-	k := j.r.schema.by[setting]
-	return j.r.set(j.l, k, prop, j.where(prop), scalar(k, value, j.src(prop)))
+	k := j.r.Table.Key(setting)
+	v := k.Written(value, j.Source(prop))
+	v.As = prop
+	return j.r.Put(j.l, k, j.where(prop), v)
 }
 
 // copy sets a setting to a property's value as it is.
 func (j *javaFile) copy(setting, prop string) error {
-	return j.put(setting, prop, strings.TrimSpace(j.props[prop]))
+	return j.put(setting, prop, strings.TrimSpace(j.Values[prop]))
 }
 
 func (j *javaFile) bad(prop, text, hint string) error {
-	return &ConfigError{Where: j.where(prop), Text: text, Hint: hint}
+	return &config.Error{Where: j.where(prop), Text: text, Hint: hint}
 }
 
 func (j *javaFile) convert() error {
@@ -112,7 +99,7 @@ func (j *javaFile) convert() error {
 		}
 	}
 	for setting, prop := range map[string]string{"request_timeout": "request.timeout.ms", "timeout": "default.api.timeout.ms"} {
-		v := strings.TrimSpace(j.props[prop])
+		v := strings.TrimSpace(j.Values[prop])
 		if v == "" {
 			continue
 		}
@@ -143,17 +130,17 @@ func (j *javaFile) convert() error {
 // them in Java, and gets a warning here.
 func (j *javaFile) protocol() (tls, sasl bool, err error) {
 	const prop = "security.protocol"
-	v := strings.TrimSpace(j.props[prop])
+	v := strings.TrimSpace(j.Values[prop])
 	switch strings.ToUpper(v) {
 	case "":
-		for _, name := range sortedKeys(j.props) {
+		for _, name := range sortedKeys(j.Values) {
 			if strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "sasl.") {
-				j.r.warn(place(j.path, 0), "there is no security.protocol, so that its ssl.* and sasl.* keys have no effect, as in Java",
+				j.r.Warn(config.Place(j.File, 0), "there is no security.protocol, so that its ssl.* and sasl.* keys have no effect, as in Java",
 					"add security.protocol=SASL_SSL (or SSL, or SASL_PLAINTEXT)")
 				break
 			}
 		}
-		if _, ok := j.props["bootstrap.servers"]; ok {
+		if _, ok := j.Values["bootstrap.servers"]; ok {
 			// The file describes a whole connection, so a weaker layer must
 			// not switch TLS on for it.
 			j.off("sasl.mechanism", "bootstrap.servers")
@@ -170,7 +157,7 @@ func (j *javaFile) protocol() (tls, sasl bool, err error) {
 	default:
 		known := []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
 		return false, false, j.bad(prop, fmt.Sprintf("security.protocol is %q", v),
-			orElse(hintNear(strings.ToUpper(v), known), "it is one of "+strings.Join(known, ", ")))
+			cmp.Or(config.Near(strings.ToUpper(v), known), "it is one of "+strings.Join(known, ", ")))
 	}
 	if err := j.put("tls.enabled", prop, strconv.FormatBool(tls)); err != nil {
 		return false, false, err
@@ -183,11 +170,11 @@ func (j *javaFile) protocol() (tls, sasl bool, err error) {
 
 // off hides a setting of weaker layers: the file says that there is none.
 func (j *javaFile) off(setting, prop string) {
-	j.l.values[setting] = Value{Source: j.src(prop)}
+	j.l[setting] = config.Value{Source: j.Source(prop)}
 }
 
 func (j *javaFile) tls() error {
-	if v, ok := j.props["ssl.endpoint.identification.algorithm"]; ok {
+	if v, ok := j.Values["ssl.endpoint.identification.algorithm"]; ok {
 		switch strings.ToLower(strings.TrimSpace(v)) {
 		case "":
 			if err := j.put("tls.verify_hostname", "ssl.endpoint.identification.algorithm", "false"); err != nil {
@@ -199,7 +186,7 @@ func (j *javaFile) tls() error {
 		}
 	}
 	for _, prop := range []string{"ssl.truststore.type", "ssl.keystore.type"} {
-		switch v := strings.ToUpper(strings.TrimSpace(j.props[prop])); v {
+		switch v := strings.ToUpper(strings.TrimSpace(j.Values[prop])); v {
 		case "", "PEM", "PKCS12", "JKS": // the file itself tells; see readStore
 		default:
 			return j.bad(prop, fmt.Sprintf("%s is %q", prop, v), "koffset reads PEM and PKCS12")
@@ -221,16 +208,16 @@ func (j *javaFile) tls() error {
 	// Java has two passwords, of the store and of the key in it. A PKCS12 store
 	// uses one for both, a PEM file has only the key's.
 	prop := "ssl.key.password"
-	if j.props[prop] == "" || !strings.EqualFold(strings.TrimSpace(j.props["ssl.keystore.type"]), "PEM") && j.props["ssl.keystore.password"] != "" {
+	if j.Values[prop] == "" || !strings.EqualFold(strings.TrimSpace(j.Values["ssl.keystore.type"]), "PEM") && j.Values["ssl.keystore.password"] != "" {
 		prop = "ssl.keystore.password"
 	}
 	return j.copy("tls.key_password", prop)
 }
 
 func (j *javaFile) sasl() error {
-	mech := strings.ToUpper(orElse(strings.TrimSpace(j.props["sasl.mechanism"]), mechKerberos)) // Java's default
+	mech := strings.ToUpper(cmp.Or(strings.TrimSpace(j.Values["sasl.mechanism"]), mechKerberos)) // Java's default
 	prop := "sasl.mechanism"
-	if j.props[prop] == "" {
+	if j.Values[prop] == "" {
 		prop = "security.protocol"
 	}
 	if err := j.put("sasl.mechanism", prop, mech); err != nil {
@@ -247,7 +234,7 @@ func (j *javaFile) sasl() error {
 		}
 	}
 	const urlProp = "sasl.oauthbearer.token.endpoint.url"
-	if u := strings.TrimSpace(j.props[urlProp]); u != "" {
+	if u := strings.TrimSpace(j.Values[urlProp]); u != "" {
 		// Java takes a file with a token through the same name.
 		setting := "sasl.oauth.token_url"
 		if file, ok := strings.CutPrefix(u, "file://"); ok {
@@ -262,21 +249,21 @@ func (j *javaFile) sasl() error {
 
 // warnUnused names, in one warning, the keys that change nothing here. A Java
 // file is often shared with producers and consumers and holds dozens.
-func (j *javaFile) warnUnused(keys []string) {
+func (j *javaFile) warnUnused() {
 	handled := javaHandled()
 	var unused []string
-	for _, k := range keys {
+	for _, k := range j.Keys {
 		switch {
 		case slices.Contains(handled, k) || ignorable(k):
 		case j.r.owns != nil && !javaKnown(k):
-			j.r.owned = append(j.r.owned, OwnedValue{Name: k, Text: strings.TrimSpace(j.props[k]), Where: j.where(k)})
+			j.r.owned = append(j.r.owned, config.Value{As: k, Text: strings.TrimSpace(j.Values[k]), Source: j.Source(k)})
 		default:
 			unused = append(unused, k)
 		}
 	}
 	if len(unused) > 0 {
 		slices.Sort(unused)
-		j.r.warn(place(j.path, 0), "these keys have no effect here: "+strings.Join(unused, ", "), "")
+		j.r.Warn(config.Place(j.File, 0), "these keys have no effect here: "+strings.Join(unused, ", "), "")
 	}
 }
 
@@ -285,49 +272,4 @@ func (j *javaFile) warnUnused(keys []string) {
 func ignorable(k string) bool {
 	return k == "sasl.login.callback.handler.class" || k == "sasl.client.callback.handler.class" ||
 		k == "ssl.protocol" || k == "ssl.enabled.protocols"
-}
-
-// propertyLines finds the line at which each key begins: the library does not
-// keep it, and a message without a line sends people searching. It follows the
-// format's rules for comments, continued lines and the end of a key.
-func propertyLines(data []byte) map[string]int {
-	lines := map[string]int{}
-	raw := strings.Split(strings.ReplaceAll(strings.ReplaceAll(string(data), "\r\n", "\n"), "\r", "\n"), "\n")
-	for i := 0; i < len(raw); i++ {
-		start := i
-		line := strings.TrimLeft(raw[i], " \t\f")
-		if line == "" || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		for oddBackslashes(raw[i]) && i+1 < len(raw) {
-			line = line[:len(line)-1]
-			i++
-			line += strings.TrimLeft(raw[i], " \t\f")
-		}
-		lines[propertyKey(line)] = start + 1
-	}
-	return lines
-}
-
-func oddBackslashes(s string) bool {
-	n := len(s) - len(strings.TrimRight(s, `\`))
-	return n%2 == 1
-}
-
-func propertyKey(line string) string {
-	var b strings.Builder
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; c {
-		case '\\':
-			if i+1 < len(line) {
-				i++
-				b.WriteByte(line[i])
-			}
-		case '=', ':', ' ', '\t', '\f':
-			return b.String()
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }

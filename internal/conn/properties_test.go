@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // javaSettings loads a .properties file through --command-config.
@@ -99,7 +101,7 @@ func TestProperties(t *testing.T) {
 			}
 			for name, want := range c.want {
 				v, ok := s.Value(name)
-				if !ok || v.Text != want || v.Source.Kind != FromProperties {
+				if !ok || v.Text != want || v.Source.Kind != config.FromProperties {
 					t.Errorf("%s is %q from %s (%v), want %q", name, v.Text, v.Source, ok, want)
 				}
 			}
@@ -142,7 +144,7 @@ func TestPropertiesErrors(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", c.in, err, c.want)
 			continue
 		}
-		e, ok := errors.AsType[*ConfigError](err)
+		e, ok := errors.AsType[*config.Error](err)
 		if !ok {
 			t.Fatalf("error is a %T", err)
 		}
@@ -168,19 +170,19 @@ func FuzzProperties(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &reader{schema: newSchema()}
+		r := newReader(nil)
 		l, err := r.parseProperties("f.properties", data)
 		if err != nil {
 			return
 		}
 		lines := strings.Count(strings.ReplaceAll(string(data), "\r", "\n"), "\n") + 1
-		for name, v := range l.values {
+		for name, v := range l {
 			if v.Source.Line < 0 || v.Source.Line > lines {
 				t.Fatalf("%s from line %d of %d", name, v.Source.Line, lines)
 			}
 			unfoldPEM(v.Text)
 		}
-		if n := len(r.warnings); n > 4 {
+		if n := len(r.Warnings); n > 4 {
 			t.Fatalf("%d warnings", n)
 		}
 	})

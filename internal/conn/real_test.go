@@ -20,6 +20,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/offset"
 )
@@ -166,13 +167,13 @@ func TestRealKeytoolStore(t *testing.T) {
 	p12, jks := filepath.Join(dir, "t.p12"), filepath.Join(dir, "t.jks")
 	run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", sec.CAFile, "-keystore", p12, "-storetype", "PKCS12", "-storepass", "changeit")
 	run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", sec.CAFile, "-keystore", jks, "-storetype", "JKS", "-storepass", "changeit")
-	config := func(store string) Inputs {
+	inputs := func(store string) Inputs {
 		text := fmt.Sprintf("bootstrap.servers=%s\nsecurity.protocol=SSL\nssl.truststore.location=%s\nssl.truststore.password=changeit\nssl.truststore.type=%s\nssl.keystore.type=PEM\nssl.keystore.location=%s\n",
 			sec.MutualAddr, store, strings.ToUpper(strings.TrimPrefix(filepath.Ext(store), ".")), sec.ClientKeystore)
 		text = strings.ReplaceAll(text, "=P12\n", "=PKCS12\n")
 		return Inputs{CommandConfig: write(t, "c.properties", []byte(text)), CommandConfigSet: true}
 	}
-	s, err := Load(config(p12))
+	s, err := Load(inputs(p12))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +184,11 @@ func TestRealKeytoolStore(t *testing.T) {
 	cl.Close()
 
 	// What the message about JKS says has to work as it stands.
-	if s, err = Load(config(jks)); err != nil {
+	if s, err = Load(inputs(jks)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Connect(t.Context(), s)
-	e, ok := err.(*ConfigError)
+	e, ok := err.(*config.Error)
 	if !ok {
 		t.Fatalf("error %T %v", err, err)
 	}
@@ -197,7 +198,7 @@ func TestRealKeytoolStore(t *testing.T) {
 	}
 	args := append(strings.Fields(command), "-noprompt", "-srcstorepass", "changeit", "-deststorepass", "changeit")
 	run(args[0], args[1:]...)
-	if s, err = Load(config(jks + ".p12")); err != nil {
+	if s, err = Load(inputs(jks + ".p12")); err != nil {
 		t.Fatal(err)
 	}
 	if cl, err = Connect(t.Context(), s); err != nil {

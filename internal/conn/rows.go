@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // Mask stands for a secret wherever settings are shown. Its length says nothing
@@ -18,7 +20,7 @@ type Row struct {
 	// Value is the setting as text; lists are joined with commas, secrets are
 	// Mask.
 	Value  string
-	Source Source
+	Source config.Source
 	// Secret says that Value is masked.
 	Secret bool
 }
@@ -28,28 +30,28 @@ type Row struct {
 func (s *Settings) Rows() []Row {
 	var out []Row
 	guards := s.Guards("")
-	for _, k := range s.schema.keys {
-		if k.class == guard {
-			out = append(out, guardRows(k.name, guards)...)
+	for _, k := range s.table.Keys {
+		if k.Class == guard {
+			out = append(out, guardRows(k.Name, guards)...)
 			continue
 		}
-		v, ok := s.values[k.name]
+		v, ok := s.values[k.Name]
 		if !ok || v.Text == "" && len(v.List) == 0 {
 			continue
 		}
-		r := Row{Key: k.name, Value: v.Text, Source: v.Source}
+		r := Row{Key: k.Name, Value: v.Text, Source: v.Source}
 		switch {
-		case k.secret:
+		case k.Secret:
 			r.Value, r.Secret = Mask, true
-		case k.name == "brokers":
+		case k.Name == "brokers":
 			r.Value = strings.Join(s.Brokers, ",")
-		case k.name == "state_dir":
+		case k.Name == "state_dir":
 			r.Value = s.StateDir
-		case k.kind == kindList:
+		case k.Kind == config.List:
 			r.Value = strings.Join(v.List, ",")
-		case k.name == "sasl.oauth.token_url":
+		case k.Name == "sasl.oauth.token_url":
 			r.Value = redactURL(v.Text)
-		case k.kind == kindPath:
+		case k.Kind == config.Path:
 			r.Value = s.paths.of(v)
 		}
 		out = append(out, r)
@@ -101,7 +103,7 @@ func redactURL(s string) string {
 }
 
 // ProfileRows are the settings that a profile itself makes, as `profile show
-// NAME` prints them; nothing is merged. Unknown names are a *ConfigError with
+// NAME` prints them; nothing is merged. Unknown names are a *config.Error with
 // the nearest name.
 func (s *Settings) ProfileRows(name string) ([]Row, error) {
 	l, ok := s.file.profiles[name]
@@ -109,19 +111,19 @@ func (s *Settings) ProfileRows(name string) ([]Row, error) {
 		return nil, s.file.unknownProfile(name, "")
 	}
 	var out []Row
-	for _, k := range s.schema.keys {
-		v, ok := l.values[k.name]
+	for _, k := range s.table.Keys {
+		v, ok := l[k.Name]
 		if !ok {
 			continue
 		}
-		r := Row{Key: k.name, Value: v.Text, Source: v.Source}
-		if k.kind == kindList {
+		r := Row{Key: k.Name, Value: v.Text, Source: v.Source}
+		if k.Kind == config.List {
 			r.Value = strings.Join(v.List, ",")
 		}
-		if k.secret {
+		if k.Secret {
 			r.Value, r.Secret = Mask, true
 		}
-		if k.name == "sasl.oauth.token_url" {
+		if k.Name == "sasl.oauth.token_url" {
 			r.Value = redactURL(v.Text)
 		}
 		out = append(out, r)

@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // mechanism makes the mechanism, or nil where there is no SASL. Passwords are
@@ -32,7 +34,7 @@ func (s *Settings) mechanism(ctx context.Context) (sasl.Mechanism, error) {
 	case mechKerberos:
 		return s.kerberosMechanism(ctx)
 	}
-	return nil, &ConfigError{Where: s.source("sasl.mechanism"), Text: fmt.Sprintf("unknown SASL mechanism %q", mech)}
+	return nil, &config.Error{Where: s.source("sasl.mechanism"), Text: fmt.Sprintf("unknown SASL mechanism %q", mech)}
 }
 
 // login gives a mechanism's own errors a type: that a ticket or a signature is
@@ -134,9 +136,9 @@ func (s *Settings) noMechanism() error {
 	if _, off := s.values["sasl.mechanism"]; off {
 		return nil // set to nothing on purpose
 	}
-	for _, k := range s.schema.keys {
-		if strings.HasPrefix(k.name, "sasl.") && s.has(k.name) {
-			return &ConfigError{Where: s.source(k.name), Text: k.name + " is set, but no sasl.mechanism",
+	for _, k := range s.table.Keys {
+		if strings.HasPrefix(k.Name, "sasl.") && s.has(k.Name) {
+			return &config.Error{Where: s.source(k.Name), Text: k.Name + " is set, but no sasl.mechanism",
 				Hint: "set sasl.mechanism to one of " + strings.Join(mechanisms(), ", ")}
 		}
 	}
@@ -145,7 +147,7 @@ func (s *Settings) noMechanism() error {
 
 // missing is an error about a setting that the mechanism needs.
 func (s *Settings) missing(mech, what, hint string) error {
-	return &ConfigError{Where: s.source("sasl.mechanism"), Text: fmt.Sprintf("SASL %s needs %s", mech, what), Hint: hint}
+	return &config.Error{Where: s.source("sasl.mechanism"), Text: fmt.Sprintf("SASL %s needs %s", mech, what), Hint: hint}
 }
 
 const passwordHint = "set sasl.password_file or sasl.password_command, or the variable KOFFSET_SASL_PASSWORD"
@@ -210,7 +212,7 @@ func (s *Settings) oauthExtensions() (map[string]string, error) {
 	for _, item := range v.List {
 		name, value, ok := strings.Cut(item, "=")
 		if !ok || name == "" || name == "auth" || strings.ContainsRune(item, '\x01') {
-			return nil, &ConfigError{Where: v.Source.String(), Text: "sasl.oauth.extensions holds an entry that is not name=value"}
+			return nil, &config.Error{Where: v.Source.String(), Text: "sasl.oauth.extensions holds an entry that is not name=value"}
 		}
 		ext[name] = value
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/oauth2/clientcredentials"
 
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -398,7 +399,7 @@ func TestAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Options(t.Context())
-	if e, ok := errors.AsType[*ConfigError](err); !ok || e.Hint != "did you mean dev?" || strings.Contains(e.Error(), "hunter2") {
+	if e, ok := errors.AsType[*config.Error](err); !ok || e.Hint != "did you mean dev?" || strings.Contains(e.Error(), "hunter2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -446,7 +447,7 @@ func TestKerberosAsksItsKDC(t *testing.T) {
 		t.Errorf("%s at %s, keytab %v", cl.Credentials.UserName(), cl.Credentials.Domain(), cl.Credentials.HasKeytab())
 	}
 	_, err = load(t, "brokers=h:1", "sasl.mechanism=GSSAPI", "sasl.kerberos.ccache=/no/cache", "sasl.kerberos.config="+conf).Options(t.Context())
-	if e, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(e.Hint, "kinit") {
+	if e, ok := errors.AsType[*config.Error](err); !ok || !strings.Contains(e.Hint, "kinit") {
 		t.Errorf("error %v", err)
 	}
 }

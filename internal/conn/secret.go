@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // secretCommandTimeout bounds a command that prints a secret. Password managers
@@ -71,9 +73,9 @@ func (s *Settings) hasSecret(name string) bool {
 	return s.has(name) || s.has(name+"_file") || s.has(name+"_command")
 }
 
-func (s *Settings) secretFile(name string, v Value) (string, error) {
+func (s *Settings) secretFile(name string, v config.Value) (string, error) {
 	fail := func(err error) (string, error) {
-		return "", &ConfigError{Where: v.Source.String(), Text: name, Err: err}
+		return "", &config.Error{Where: v.Source.String(), Text: name, Err: err}
 	}
 	f, err := os.Open(s.paths.of(v))
 	if err != nil {
@@ -98,9 +100,9 @@ func (s *Settings) secretFile(name string, v Value) (string, error) {
 // one. Neither its output nor its text goes into a message: commands such as
 // `vault read -token=…` are secrets themselves. What it wrote to standard error
 // does, for that is where it says what is wrong.
-func (s *Settings) secretCommand(ctx context.Context, name string, v Value) (string, error) {
+func (s *Settings) secretCommand(ctx context.Context, name string, v config.Value) (string, error) {
 	fail := func(format string, args ...any) (string, error) {
-		return "", &ConfigError{Where: v.Source.String(), Text: name + ": " + fmt.Sprintf(format, args...),
+		return "", &config.Error{Where: v.Source.String(), Text: name + ": " + fmt.Sprintf(format, args...),
 			Hint: "run the command by hand: it has to print the secret and nothing else"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretCommandTimeout)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 func TestSecrets(t *testing.T) {
@@ -58,7 +60,7 @@ func TestSecretErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := load(t, c.x)
 			_, err := s.secret(t.Context(), "sasl.password")
-			e, ok := errors.AsType[*ConfigError](err)
+			e, ok := errors.AsType[*config.Error](err)
 			if !ok || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Error(), "-X sasl.password_") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -98,16 +100,16 @@ func TestCredentialErrors(t *testing.T) {
 		{[]string{"sasl.mechanism=GSSAPI", "sasl.kerberos.config=/no/krb5.conf"}, "/no/krb5.conf"},
 	} {
 		_, err := load(t, append(c.x, "brokers=h:1")...).Options(t.Context())
-		if e, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(e.Error(), c.want) {
+		if e, ok := errors.AsType[*config.Error](err); !ok || !strings.Contains(e.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.x, err, c.want)
 		}
 	}
-	_, config := workspace(t, "profiles: {p: {tz: UTC}, q: {}}\n")
+	_, file := workspace(t, "profiles: {p: {tz: UTC}, q: {}}\n")
 	_, err := load(t).Options(t.Context())
-	if e, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(e.Hint, "-b host:port") {
+	if e, ok := errors.AsType[*config.Error](err); !ok || !strings.Contains(e.Hint, "-b host:port") {
 		t.Errorf("no brokers: %v", err)
 	}
-	s, err := Load(Inputs{Config: config, ConfigSet: true, Profile: "p", ProfileSet: true})
+	s, err := Load(Inputs{Config: file, ConfigSet: true, Profile: "p", ProfileSet: true})
 	if err != nil {
 		t.Fatal(err)
 	}

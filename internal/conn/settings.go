@@ -3,6 +3,7 @@ package conn
 // Load, and the settings it makes.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // Inputs are everything that decides the settings. Nothing else is consulted:
@@ -85,16 +88,16 @@ type Settings struct {
 	// Consume is the consume: section of the configuration file, or nil.
 	Consume *yaml.Node
 	// Owned are the settings of -X and --command-config that Inputs.Owns gives
-	// to the command, in their order.
-	Owned []OwnedValue
+	// to the command, in their order. As is the name.
+	Owned []config.Value
 	// Warnings are what the operator should be told before the work begins.
-	Warnings []Warning
+	Warnings []config.Warning
 	// NetDial replaces the dialling of TCP, for tests and for clusters in the
 	// same process. Nil is a net.Dialer.
 	NetDial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	schema  *schema
-	values  map[string]Value
+	table   *config.Table
+	values  config.Layer
 	file    *configFile
 	guards  []guardLayer
 	version string
@@ -104,26 +107,18 @@ type Settings struct {
 	printed printedSecrets
 }
 
-// OwnedValue is a setting of the command's own, as it was written.
-type OwnedValue struct {
-	Name, Text string
-	// Flag says that it is of -X; otherwise it is of --command-config.
-	Flag  bool
-	Where string // the flag, or FILE:LINE
-}
-
 // Load reads the files that Inputs name and lays them over each other. It
-// opens no connection and runs no command. Errors are *ConfigError.
+// opens no connection and runs no command. Errors are *config.Error.
 func Load(in Inputs) (*Settings, error) {
-	r := &reader{schema: newSchema(), owns: in.Owns}
-	env := environ(in.Environ)
+	r := newReader(in.Owns)
+	env := config.Environ(in.Environ)
 	p := newPaths(in, env)
 
 	flags, err := r.flagLayer(in)
 	if err != nil {
 		return nil, err
 	}
-	props := newLayer("")
+	props := config.Layer{}
 	if in.CommandConfigSet {
 		if props, err = r.readProperties(p.abs(in.CommandConfig), "flag --command-config"); err != nil {
 			return nil, err
@@ -143,17 +138,17 @@ func Load(in Inputs) (*Settings, error) {
 	}
 
 	s := &Settings{ConfigPath: path, CurrentProfile: file.current, Consume: file.consume,
-		schema: r.schema, file: file, version: in.Version,
+		table: r.Table, file: file, version: in.Version,
 		env: env, environ: in.Environ, paths: p}
 	chosen, err := r.choose(in, env, file)
 	if err != nil {
 		return nil, err
 	}
-	layers := []*layer{flags, props}
-	profile := newLayer("")
+	layers := []config.Layer{flags, props}
+	profile := config.Layer{}
 	if chosen.name != "" {
 		profile = file.profiles[chosen.name]
-		s.CurrentProfile = orElse(s.CurrentProfile, chosen.name)
+		s.CurrentProfile = cmp.Or(s.CurrentProfile, chosen.name)
 	}
 	switch {
 	case chosen.flag:
@@ -163,16 +158,16 @@ func Load(in Inputs) (*Settings, error) {
 		// Whoever says where the cluster is says how to get in. Without this
 		// -b, a Java file or KOFFSET_BROKERS would send the password of the
 		// current profile to a cluster that it is not for.
-		elsewhere := flags.values["brokers"].List != nil || props.values["brokers"].List != nil || envs.values["brokers"].List != nil
+		elsewhere := flags["brokers"].List != nil || props["brokers"].List != nil || envs["brokers"].List != nil
 		if elsewhere {
-			profile = r.schema.only(profile, func(k key) bool { return k.class != connection })
+			profile = r.Table.Only(profile, func(k config.Key) bool { return k.Class != connection })
 		} else {
 			s.Profile = chosen.name
 		}
 		layers = append(layers, envs, profile)
 	}
 	layers = append(layers, file.defaults)
-	s.values = r.schema.merge(layers)
+	s.values = r.Table.Merge(layers, func(k config.Key) bool { return k.Class == guard })
 	if err := s.fill(r, env); err != nil {
 		return nil, err
 	}
@@ -182,8 +177,19 @@ func Load(in Inputs) (*Settings, error) {
 		return nil, err
 	}
 	s.warnNoEffect(r, layers)
-	s.Warnings, s.Owned = r.warnings, r.owned
+	s.Warnings, s.Owned = r.Warnings, r.owned
 	return s, nil
+}
+
+// reader fills layers, and sorts out what is the command's own.
+type reader struct {
+	config.Reader
+	owns  func(name string) bool
+	owned []config.Value
+}
+
+func newReader(owns func(name string) bool) *reader {
+	return &reader{Reader: config.Reader{Table: newTable()}, owns: owns}
 }
 
 // chosenProfile is which profile was asked for and whether by --profile.
@@ -194,12 +200,12 @@ type chosenProfile struct {
 
 func (r *reader) choose(in Inputs, env map[string]string, f *configFile) (chosenProfile, error) {
 	c := chosenProfile{name: f.current}
-	where := place(f.path, f.currLine)
+	where := config.Place(f.path, f.currLine)
 	switch {
 	case in.ProfileSet:
 		c, where = chosenProfile{name: in.Profile, flag: true}, "flag --profile"
 		if in.Profile == "" {
-			return c, &ConfigError{Where: where, Text: "the name is empty", Hint: "see koffset profile list"}
+			return c, &config.Error{Where: where, Text: "the name is empty", Hint: "see koffset profile list"}
 		}
 	case env[envProfile] != "":
 		c, where = chosenProfile{name: env[envProfile]}, "environment "+envProfile
@@ -213,8 +219,8 @@ func (r *reader) choose(in Inputs, env map[string]string, f *configFile) (chosen
 	return c, nil
 }
 
-func (f *configFile) unknownProfile(name, where string) *ConfigError {
-	e := &ConfigError{Where: where, Text: fmt.Sprintf("there is no profile %q", name)}
+func (f *configFile) unknownProfile(name, where string) *config.Error {
+	e := &config.Error{Where: where, Text: fmt.Sprintf("there is no profile %q", name)}
 	switch {
 	case !f.exists && f.path == "":
 		e.Hint = "no configuration file is known: set --config"
@@ -223,14 +229,14 @@ func (f *configFile) unknownProfile(name, where string) *ConfigError {
 	case len(f.order) == 0:
 		e.Hint = f.path + " has no profiles"
 	default:
-		e.Hint = orElse(hintNear(name, f.order), "profiles: "+joinSome(f.order, 8))
+		e.Hint = cmp.Or(config.Near(name, f.order), "profiles: "+joinSome(f.order, 8))
 	}
 	return e
 }
 
 // Value is a setting by its name, with its source; ok is false where nothing
 // sets it. Secrets are in it as they are: use Rows to show settings.
-func (s *Settings) Value(name string) (v Value, ok bool) {
+func (s *Settings) Value(name string) (v config.Value, ok bool) {
 	v, ok = s.values[name]
 	return v, ok
 }

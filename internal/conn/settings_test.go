@@ -9,18 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/offset"
 )
 
 // workspace is a folder with a configuration file.
-func workspace(t *testing.T, yaml string) (dir, config string) {
+func workspace(t *testing.T, yaml string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
-	config = filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
+	file = filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dir, config
+	return dir, file
 }
 
 const precedenceYAML = `current_profile: cur
@@ -44,12 +45,12 @@ profiles:
 
 // Each case takes the strongest layer of the one before away.
 func TestPrecedence(t *testing.T) {
-	dir, config := workspace(t, precedenceYAML)
+	dir, file := workspace(t, precedenceYAML)
 	props := filepath.Join(dir, "client.properties")
 	if err := os.WriteFile(props, []byte("# first\nclient.id=from-props\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := Inputs{Config: config, ConfigSet: true, Dir: dir}
+	base := Inputs{Config: file, ConfigSet: true, Dir: dir}
 	for _, c := range []struct {
 		name   string
 		in     func(*Inputs)
@@ -89,8 +90,8 @@ func TestPrecedence(t *testing.T) {
 		})
 	}
 	t.Run("defaults and built in", func(t *testing.T) {
-		_, config := workspace(t, "defaults: {client_id: from-defaults}\n")
-		s, err := Load(Inputs{Config: config, ConfigSet: true, Version: "1.2.3"})
+		_, file := workspace(t, "defaults: {client_id: from-defaults}\n")
+		s, err := Load(Inputs{Config: file, ConfigSet: true, Version: "1.2.3"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func TestPrecedence(t *testing.T) {
 
 // A profile's credentials go to that profile's brokers and to no others.
 func TestCredentialsStayHome(t *testing.T) {
-	dir, config := workspace(t, precedenceYAML)
+	dir, file := workspace(t, precedenceYAML)
 	props := filepath.Join(dir, "client.properties")
 	if err := os.WriteFile(props, []byte("bootstrap.servers=elsewhere:9092\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestCredentialsStayHome(t *testing.T) {
 		{"-b and own credentials", Inputs{Brokers: []string{"elsewhere:9092"}, BrokersSet: true, Environ: []string{"KOFFSET_SASL_USER=me", "KOFFSET_SASL_MECHANISM=PLAIN"}}, "me", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.in.Config, c.in.ConfigSet = config, true
+			c.in.Config, c.in.ConfigSet = file, true
 			s, err := Load(c.in)
 			if err != nil {
 				t.Fatal(err)
@@ -166,12 +167,12 @@ func TestCredentialsStayHome(t *testing.T) {
 // password_file of a stronger layer hides password of a weaker one, whatever
 // their names.
 func TestAlternatives(t *testing.T) {
-	_, config := workspace(t, `
+	_, file := workspace(t, `
 defaults: {sasl: {password: weak}}
 profiles:
   p: {brokers: h, sasl: {mechanism: PLAIN, user: u, password_command: echo strong}}
 `)
-	s, err := Load(Inputs{Config: config, ConfigSet: true, Profile: "p", ProfileSet: true})
+	s, err := Load(Inputs{Config: file, ConfigSet: true, Profile: "p", ProfileSet: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +180,8 @@ profiles:
 	if err != nil || got != "strong" {
 		t.Errorf("%q, %v", got, err)
 	}
-	_, config = workspace(t, "profiles:\n  p:\n    sasl:\n      password: a\n      password_file: b\n")
-	if _, err = Load(Inputs{Config: config, ConfigSet: true}); err == nil || !strings.Contains(err.Error(), "config.yaml:5: sasl.password_file and sasl.password") {
+	_, file = workspace(t, "profiles:\n  p:\n    sasl:\n      password: a\n      password_file: b\n")
+	if _, err = Load(Inputs{Config: file, ConfigSet: true}); err == nil || !strings.Contains(err.Error(), "config.yaml:5: sasl.password_file and sasl.password") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -218,8 +219,8 @@ func TestYAMLMessages(t *testing.T) {
 		{"nulls", "profiles:\n  p:\ndefaults:\ncurrent_profile:\n", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, config := workspace(t, c.yaml)
-			s, err := Load(Inputs{Config: config, ConfigSet: true})
+			_, file := workspace(t, c.yaml)
+			s, err := Load(Inputs{Config: file, ConfigSet: true})
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v, want %q", err, c.err)
@@ -241,7 +242,7 @@ func TestYAMLMessages(t *testing.T) {
 }
 
 func TestYAMLMergeAndAlias(t *testing.T) {
-	_, config := workspace(t, `
+	_, file := workspace(t, `
 profiles:
   base: &base
     timeout: 5s
@@ -252,15 +253,15 @@ profiles:
     brokers: a:1
   q: {brokers: b:1, tls: *tls}
 `)
-	s, err := Load(Inputs{Config: config, ConfigSet: true, Profile: "p", ProfileSet: true})
+	s, err := Load(Inputs{Config: file, ConfigSet: true, Profile: "p", ProfileSet: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ca, _ := s.Value("tls.ca")
-	if s.Timeout != 6*time.Second || ca.Text != "ca.pem" || s.paths.of(ca) != filepath.Join(filepath.Dir(config), "ca.pem") {
+	if s.Timeout != 6*time.Second || ca.Text != "ca.pem" || s.paths.of(ca) != filepath.Join(filepath.Dir(file), "ca.pem") {
 		t.Errorf("timeout %s, ca %q at %q", s.Timeout, ca.Text, s.paths.of(ca))
 	}
-	if s, err = Load(Inputs{Config: config, ConfigSet: true, Profile: "q", ProfileSet: true}); err != nil {
+	if s, err = Load(Inputs{Config: file, ConfigSet: true, Profile: "q", ProfileSet: true}); err != nil {
 		t.Fatal(err)
 	}
 	if ca, _ := s.Value("tls.ca"); ca.Text != "ca.pem" {
@@ -269,8 +270,8 @@ profiles:
 }
 
 func TestConsumeSection(t *testing.T) {
-	_, config := workspace(t, "profiles: {}\nconsume:\n  a: 1\n")
-	s, err := Load(Inputs{Config: config, ConfigSet: true})
+	_, file := workspace(t, "profiles: {}\nconsume:\n  a: 1\n")
+	s, err := Load(Inputs{Config: file, ConfigSet: true})
 	if err != nil || s.Consume == nil || s.Consume.Line != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -289,7 +290,7 @@ func TestConfigPath(t *testing.T) {
 		{Inputs{Home: "/given"}, "/given/.config/koffset/config.yaml", false},
 		{Inputs{}, "", false},
 	} {
-		env := environ(c.in.Environ)
+		env := config.Environ(c.in.Environ)
 		path, named, _, err := configPath(c.in, env, newPaths(c.in, env))
 		if err != nil || path != c.path || named != c.named {
 			t.Errorf("%+v: %q, %v, %v", c.in, path, named, err)
@@ -304,7 +305,7 @@ func TestConfigPath(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	_, config := workspace(t, precedenceYAML)
+	_, file := workspace(t, precedenceYAML)
 	for _, c := range []struct {
 		name string
 		in   Inputs
@@ -329,12 +330,12 @@ func TestUsageErrors(t *testing.T) {
 		{"token url", Inputs{X: []string{"sasl.oauth.token_url=ftp://u:hunter2@h/t"}}, "not an http(s) URL", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.in.Config, c.in.ConfigSet = config, true
+			c.in.Config, c.in.ConfigSet = file, true
 			_, err := Load(c.in)
 			if c.want == "" {
 				return
 			}
-			e, ok := errors.AsType[*ConfigError](err)
+			e, ok := errors.AsType[*config.Error](err)
 			if !ok {
 				t.Fatalf("error %T: %v", err, err)
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 func storeFile(name string) string { return filepath.Join("testdata", "stores", name) }
@@ -94,7 +96,7 @@ func TestStoreRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := load(t, append(c.x, "brokers=h:1")...).Options(t.Context())
-			e, ok := errors.AsType[*ConfigError](err)
+			e, ok := errors.AsType[*config.Error](err)
 			if !ok {
 				t.Fatalf("error %T: %v", err, err)
 			}

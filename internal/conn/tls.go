@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // tlsConfig makes the configuration, or nil where TLS is off. It reads files
@@ -100,7 +102,7 @@ func (s *Settings) clientCertificate(ctx context.Context) (*tls.Certificate, err
 	keyName, haveKey := s.anyOf("tls.key", "tls.key_pem")
 	if !haveCert {
 		if haveKey {
-			return nil, &ConfigError{Where: s.source(keyName), Text: keyName + " is set, but no tls.cert", Hint: "set tls.cert to the certificate that belongs to the key"}
+			return nil, &config.Error{Where: s.source(keyName), Text: keyName + " is set, but no tls.cert", Hint: "set tls.cert to the certificate that belongs to the key"}
 		}
 		return nil, nil
 	}
@@ -133,7 +135,7 @@ func (s *Settings) clientCertificate(ctx context.Context) (*tls.Certificate, err
 	}
 	cert, err := tls.X509KeyPair(certData, keyPEM)
 	if err != nil {
-		return nil, &ConfigError{Where: s.source(certName), Text: fmt.Sprintf("%s and its key cannot be used", certLabel),
+		return nil, &config.Error{Where: s.source(certName), Text: fmt.Sprintf("%s and its key cannot be used", certLabel),
 			Err: fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "tls: "))}
 	}
 	return &cert, nil
@@ -150,13 +152,13 @@ func (s *Settings) readPEMSetting(name string) (data []byte, label string, err e
 	file := s.paths.of(v)
 	data, err = os.ReadFile(file)
 	if err != nil {
-		return nil, file, &ConfigError{Where: v.Source.String(), Text: name + " cannot be read", Err: err}
+		return nil, file, &config.Error{Where: v.Source.String(), Text: name + " cannot be read", Err: err}
 	}
 	return data, file, nil
 }
 
 func (s *Settings) fileError(name, label string, err error) error {
-	e := &ConfigError{Where: s.source(name), Text: label, Err: err}
+	e := &config.Error{Where: s.source(name), Text: label, Err: err}
 	if label == name {
 		e.Text = name
 	}

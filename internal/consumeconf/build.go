@@ -11,6 +11,7 @@ import (
 
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -19,7 +20,7 @@ type Run struct {
 	Config consume.Config
 	Output Output
 	// Notes are what the start should say about the settings themselves.
-	Notes []Warning
+	Notes []config.Warning
 }
 
 // Output is where records go, and what is opened beside the run.
@@ -41,7 +42,7 @@ type Scope struct {
 	Part       string // where the ranges came from
 }
 
-// Build makes a run. The error is an *Error.
+// Build makes a run. The error is an *config.Error.
 func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	x := &reader{r: r}
 	var out Run
@@ -51,7 +52,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 		for _, t := range x.list(Topic) {
 			spec, err := offset.ParseTopicSpec(t)
 			if err != nil {
-				x.fail(r.Get(Topic), "", "%w", err)
+				x.failErr(r.Get(Topic), "", err)
 			}
 			c.Topics = append(c.Topics, spec)
 		}
@@ -80,10 +81,10 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 
 func (o *Run) note(v Value, hint, format string, args ...any) {
 	where := ""
-	if v.Source.Layer != 0 && v.Source.Layer != FromBuiltin {
+	if v.Source.Kind != 0 && v.Source.Kind != config.FromBuiltin {
 		where = v.Source.String()
 	}
-	o.Notes = append(o.Notes, Warning{where, offset.Mask(fmt.Sprintf(format, args...)), hint})
+	o.Notes = append(o.Notes, config.Warning{Where: where, Text: offset.Mask(fmt.Sprintf(format, args...)), Hint: hint})
 }
 
 // discovery reads how often new partitions are looked for. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
@@ -147,11 +148,11 @@ func (x *reader) startError(v Value, err error) {
 			v = w
 		}
 	}
-	x.fail(v, hint, "%w", err)
+	x.failErr(v, hint, err)
 }
 
 func (x *reader) defaultStart(out *Run, key string) {
-	if v := x.r.Get(key); v.Source.Layer == FromDefaults || v.Source.Layer == FromEnvironment {
+	if v := x.r.Get(key); v.Source.Kind == config.FromDefaults || v.Source.Kind == config.FromEnvironment {
 		out.note(v, "", "where to start comes from %s alone: %s=%s", v.Source, key, v.Text)
 	}
 }
@@ -191,7 +192,7 @@ func (x *reader) end(out *Run, clock offset.Clock) {
 	}
 	s, _, err := consume.ParseStart(mode, r.Get(BoundedMillis).Text, r.Get(BoundedOffsets).Text, topic)
 	if err != nil {
-		x.fail(v, "give "+BoundedMillis+" or "+BoundedOffsets, "%w", err)
+		x.failErr(v, "give "+BoundedMillis+" or "+BoundedOffsets, err)
 		return
 	}
 	c.End.Until = s.Position

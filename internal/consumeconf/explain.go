@@ -3,11 +3,13 @@ package consumeconf
 // Every effective setting with its source and what it means for this run, and a check list for production.
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -27,12 +29,12 @@ type Check struct {
 // something in this run.
 func (r *Resolved) Explain(run Run) []Row {
 	var out []Row
-	for _, k := range r.t.keys {
-		v := r.Get(k.name)
-		if v.Text == "" && !explainedUnset(k.name) {
+	for _, k := range r.table.Keys {
+		v := r.Get(k.Name)
+		if v.Text == "" && !explainedUnset(k.Name) {
 			continue
 		}
-		out = append(out, Row{Key: k.name, Value: offset.Mask(v.Text), Source: v.Source.String(), Meaning: offset.Mask(meaning(k, v, run))})
+		out = append(out, Row{Key: k.Name, Value: offset.Mask(v.Text), Source: v.Source.String(), Meaning: offset.Mask(meaning(k, v, run))})
 	}
 	return out
 }
@@ -46,10 +48,10 @@ func explainedUnset(name string) bool {
 	return false
 }
 
-func meaning(k key, v Value, run Run) string {
+func meaning(k config.Key, v Value, run Run) string {
 	c := run.Config
 	checkpoints := c.Checkpoints.Interval > 0
-	switch k.name {
+	switch k.Name {
 	case GroupID:
 		if v.Text == "" {
 			return "no commits, and no start at the group's commits"
@@ -58,7 +60,7 @@ func meaning(k key, v Value, run Run) string {
 		if !c.Start.IsChosen() {
 			return "nobody chose: group-offsets"
 		}
-		if k.name == StartupMode && v.Text == "" {
+		if k.Name == StartupMode && v.Text == "" {
 			return "the start is " + c.Start.String()
 		}
 		return "start at " + c.Start.String()
@@ -113,7 +115,7 @@ func meaning(k key, v Value, run Run) string {
 			return "without effect: the run has an end"
 		}
 	}
-	return k.why
+	return k.Why
 }
 
 func consumeJobDir(c consume.Config) string {
@@ -170,10 +172,10 @@ func (r *Resolved) Checks(run Run) []Check {
 	case c.Policies.Reset == "" && c.Policies.IfNoCommit == "":
 		add("fallback chosen", false, "auto.offset.reset is not set: a new partition's first records can be passed over")
 	default:
-		add("fallback chosen", true, "%s", orElse(string(c.Policies.IfNoCommit), string(c.Policies.Reset)))
+		add("fallback chosen", true, "%s", cmp.Or(string(c.Policies.IfNoCommit), string(c.Policies.Reset)))
 	}
 	if c.Policies.IfExpired == offset.IfExpiredEarliest || c.Policies.Reset == consume.ResetEarliest || c.Policies.Reset == consume.ResetLatest {
-		add("expiry", true, "an offset that has expired goes on at %s, and it is said", orElse(string(c.Policies.IfExpired), string(c.Policies.Reset)))
+		add("expiry", true, "an offset that has expired goes on at %s, and it is said", cmp.Or(string(c.Policies.IfExpired), string(c.Policies.Reset)))
 	} else {
 		add("expiry", true, "an offset that has expired stops the run with what is lost")
 	}
@@ -183,11 +185,4 @@ func (r *Resolved) Checks(run Run) []Check {
 		add("foreign committers", true, "are told; on_foreign_commit: fail stops the run")
 	}
 	return out
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

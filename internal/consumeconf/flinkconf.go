@@ -5,9 +5,10 @@ package consumeconf
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/koffset/koffset/internal/config"
 )
 
 // FlinkConf reads a Flink configuration. A file that Flink itself reads line by line (flink-conf.yaml: KEY: VALUE, a #
@@ -16,22 +17,19 @@ func (s *Set) FlinkConf(file string, data []byte) error {
 	if filepath.Base(file) == "flink-conf.yaml" {
 		return s.flat(file, data)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return errorf(filepath.Base(file), "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	root, err := config.Document(file, data)
+	if root == nil {
+		return err
 	}
-	if len(doc.Content) == 0 {
-		return nil
-	}
-	values, err := flatten(doc.Content[0], file, "", FromFlinkConf)
+	values, err := config.Flatten(root, file, config.FromFlinkConf)
 	if err != nil {
 		return err
 	}
-	return s.take(values)
+	return s.takeSet(values)
 }
 
 func (s *Set) flat(file string, data []byte) error {
-	var values []Value
+	var values []config.Value
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		text, _, _ := strings.Cut(string(line), "#")
 		text = strings.TrimSpace(text)
@@ -41,23 +39,17 @@ func (s *Set) flat(file string, data []byte) error {
 		k, v, ok := strings.Cut(text, ": ")
 		if !ok {
 			if k, ok = strings.CutSuffix(text, ":"); !ok {
-				s.warn(place(file, i+1), "write KEY: VALUE", "the line is no setting, Flink leaves it out too")
+				s.warn(config.Place(file, i+1), "write KEY: VALUE", "the line is no setting, Flink leaves it out too")
 				continue
 			}
 		}
-		values = append(values, Value{Key: strings.TrimSpace(k), Text: strings.Trim(strings.TrimSpace(v), `"'`), Source: Source{FromFlinkConf, place(file, i+1)}})
+		values = append(values, config.Value{As: strings.TrimSpace(k), Text: strings.Trim(strings.TrimSpace(v), `"'`),
+			Source: config.Source{Kind: config.FromFlinkConf, File: file, Line: i + 1}})
 	}
-	return s.take(values)
+	return s.takeSet(values)
 }
 
-func (s *Set) take(values []Value) error {
-	for _, v := range values {
-		if v.Text == "" {
-			continue
-		}
-		if err := s.raw(v.Key, v.Text, v.Source); err != nil {
-			return err
-		}
-	}
-	return nil
+// takeSet leaves out what is empty, as Flink does.
+func (s *Set) takeSet(values []config.Value) error {
+	return s.take(slices.DeleteFunc(values, func(v config.Value) bool { return v.Text == "" }))
 }

@@ -3,8 +3,9 @@ package consumeconf
 // The table of keys. Everything else in this package reads it: files, flags, the environment, explanations.
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/internal/config"
 )
 
 // The keys that other code names.
@@ -73,97 +74,72 @@ const (
 	StoreURL          = "offset_store"
 )
 
-type kind uint8
-
-const (
-	free   kind = iota
-	word        // one of a few words, checked where it is used
-	flag        // true or false
-	length      // a duration; Flink's bare number is milliseconds
-	millis      // a duration; a bare number is milliseconds
-	size        // bytes: 64mb, 10MiB
-	number      // a whole number
-)
-
-type key struct {
-	name string
-	kind kind
-	// old are earlier spellings, which work and warn.
-	old []string
-	// same are other spellings in use today, which work without a word.
-	same []string
-	// builtin is what counts when nobody says anything; empty is nothing.
-	builtin string
-	// why is what the key is for, in a few words.
-	why string
-}
-
 // keys is the table.
-func keys() []key {
-	return []key{
-		{name: Topic, same: []string{"topics"}, old: []string{"connector.topic"}, why: "what is read"},
-		{name: GroupID, old: []string{"connector.properties.group.id"}, why: "where commits go, and where group-offsets starts"},
-		{name: From, why: "where to start, as a position word"},
-		{name: StartupMode, kind: word, old: []string{"startup-mode", "connector.startup-mode", "flink.consumer.startup-mode", "scan.startup-mode"}, why: "where to start"},
-		{name: StartupMillis, old: []string{"startup-timestamp-millis", "connector.startup-timestamp-millis", "flink.consumer.startup-timestamp-millis"}, why: "the instant of start mode timestamp"},
-		{name: StartupOffsets, old: []string{"startup-specific-offsets", "connector.specific-offsets", "specific-offsets", "flink.consumer.specific-offsets"}, why: "the offsets of start mode specific-offsets"},
-		{name: Until, why: "where to stop, as a position word"},
-		{name: BoundedMode, kind: word, why: "where to stop"},
-		{name: BoundedMillis, why: "the instant of bounded mode timestamp"},
-		{name: BoundedOffsets, why: "the offsets of bounded mode specific-offsets"},
-		{name: MaxRecords, kind: number, why: "end this run after exactly so many records"},
-		{name: JobRecords, kind: number, why: "end the job after exactly so many records, over all its runs"},
-		{name: OutOfRange, kind: word, builtin: "fail", why: "an offset outside the log"},
-		{name: IfNone, kind: word, builtin: "latest", why: "no record at or after a time"},
-		{name: IfExpired, kind: word, why: "retention removed what was asked for"},
-		{name: IfNoCommit, kind: word, why: "no commit, or no entry, for a partition"},
-		{name: Marker, kind: word, builtin: "fail", why: "a checkpoint that says a word instead of a number"},
-		{name: OffsetReset, kind: word, old: []string{"auto.offset.reset.strategy", "properties.auto.offset.reset.strategy"}, why: "group-offsets without a usable commit"},
-		{name: MaxSkip, kind: number, why: "refuse to pass over more unread offsets"},
-		{name: IsolationLevel, kind: word, builtin: "read_committed", why: "which records are read"},
-		{name: Discovery, kind: length, old: []string{"flink.partition-discovery.interval-millis", "properties.flink.partition-discovery.interval-millis", "partition.discovery.interval.ms", "properties.partition.discovery.interval.ms"},
-			builtin: "5 min", why: "how often new partitions are looked for"},
-		{name: CommitChk, kind: flag, builtin: "true", why: "commit each completed checkpoint"},
-		{name: AutoCommit, kind: flag, builtin: "false", old: []string{"auto.commit.enable", "properties.auto.commit.enable"}, why: "commit by interval"},
-		{name: AutoInterval, kind: millis, builtin: "5000", why: "how often auto-commit commits"},
-		{name: OnForeign, kind: word, builtin: "warn", why: "somebody else commits to the group"},
-		{name: ChkInterval, kind: length, why: "how often checkpoints are made"},
-		{name: ChkMode, kind: word, builtin: "EXACTLY_ONCE", why: "whether a restore takes the sink back"},
-		{name: ChkTimeout, kind: length, builtin: "10 min", why: "when a checkpoint is dropped"},
-		{name: ChkPause, kind: length, builtin: "0", why: "the least time between two checkpoints"},
-		{name: ChkConcurrent, kind: number, builtin: "1", why: "how many checkpoints may overlap"},
-		{name: ChkTolerable, kind: number, builtin: "0", why: "how many may fail in a row"},
-		{name: ChkDir, old: []string{"state.checkpoints.dir", "state.backend.fs.checkpointdir"}, why: "where checkpoints are kept"},
-		{name: ChkStorage, kind: word, old: []string{"state.checkpoint-storage"}, why: "in memory or on disk"},
-		{name: Backend, kind: word, old: []string{"state.backend"}, why: "Flink's state backend"},
-		{name: ChkRetained, kind: number, builtin: "1", old: []string{"state.checkpoints.num-retained"}, why: "how many completed ones are kept"},
-		{name: ChkRetention, kind: word, builtin: "RETAIN_ON_CANCELLATION", why: "which checkpoints survive the run"},
-		{name: Restore, old: []string{"execution.savepoint.path"}, same: []string{"restore"}, why: "the checkpoint to go on from"},
-		{name: RestoreWith, kind: word, why: "whose question counts where the checkpoint's run was asked something else"},
-		{name: JobName, why: "names the job's folder of checkpoints"},
-		{name: Join, kind: flag, builtin: "false", why: "read as a member of the group"},
-		{name: GroupProtocol, kind: word, builtin: "classic", why: "the protocol of a member"},
-		{name: InstanceID, why: "a static member"},
-		{name: SessionTimeout, kind: millis, why: "when a member is given up"},
-		{name: Heartbeat, kind: millis, why: "how often a member says that it lives"},
-		{name: PollInterval, kind: millis, why: "how long a rebalance waits for a member"},
-		{name: Assignors, why: "how members share partitions"},
-		{name: MaxPoll, kind: number, why: "how many records are taken at a time"},
-		{name: FetchMinBytes, kind: size, why: "a broker waits for so many bytes"},
-		{name: FetchMaxWait, kind: millis, why: "and for so long (500 ms where nothing is said)"},
-		{name: Rack, why: "the rack whose replica is read"},
-		{name: Rate, why: "how fast records are handed on"},
-		{name: Ramp, kind: length, why: "how long the rate takes to grow"},
-		{name: FetchMaxBytes, kind: size, why: "the most of one fetch response"},
-		{name: FetchPartBytes, kind: size, why: "the most of one partition in it"},
-		{name: KeyDeserializer, why: "how keys are printed"},
-		{name: ValueDeserializer, why: "how values are printed"},
-		{name: Format, why: "how records are printed"},
-		{name: FilesDir, why: "write files there instead of standard output"},
-		{name: RollSize, kind: size, builtin: "1GiB", why: "when a file is closed and the next begun"},
-		{name: StoreURL, why: "positions are saved there too"},
-		{name: MetricsListen, why: "address of metrics and health"},
-		{name: ShareGroup, kind: flag, builtin: "false", why: "two jobs may use one group.id"},
+func keys() []config.Key {
+	return []config.Key{
+		{Name: Topic, Same: []string{"topics"}, Old: []string{"connector.topic"}, Why: "what is read"},
+		{Name: GroupID, Old: []string{"connector.properties.group.id"}, Why: "where commits go, and where group-offsets starts"},
+		{Name: From, Group: "start", Why: "where to start, as a position word"},
+		{Name: StartupMode, Group: "start", Old: []string{"startup-mode", "connector.startup-mode", "flink.consumer.startup-mode", "scan.startup-mode"}, Why: "where to start"},
+		{Name: StartupMillis, Old: []string{"startup-timestamp-millis", "connector.startup-timestamp-millis", "flink.consumer.startup-timestamp-millis"}, Why: "the instant of start mode timestamp"},
+		{Name: StartupOffsets, Old: []string{"startup-specific-offsets", "connector.specific-offsets", "specific-offsets", "flink.consumer.specific-offsets"}, Why: "the offsets of start mode specific-offsets"},
+		{Name: Until, Group: "end", Why: "where to stop, as a position word"},
+		{Name: BoundedMode, Group: "end", Why: "where to stop"},
+		{Name: BoundedMillis, Why: "the instant of bounded mode timestamp"},
+		{Name: BoundedOffsets, Why: "the offsets of bounded mode specific-offsets"},
+		{Name: MaxRecords, Why: "end this run after exactly so many records"},
+		{Name: JobRecords, Why: "end the job after exactly so many records, over all its runs"},
+		{Name: OutOfRange, Builtin: "fail", Why: "an offset outside the log"},
+		{Name: IfNone, Builtin: "latest", Why: "no record at or after a time"},
+		{Name: IfExpired, Why: "retention removed what was asked for"},
+		{Name: IfNoCommit, Why: "no commit, or no entry, for a partition"},
+		{Name: Marker, Builtin: "fail", Why: "a checkpoint that says a word instead of a number"},
+		{Name: OffsetReset, Old: []string{"auto.offset.reset.strategy", "properties.auto.offset.reset.strategy"}, Why: "group-offsets without a usable commit"},
+		{Name: MaxSkip, Why: "refuse to pass over more unread offsets"},
+		{Name: IsolationLevel, Builtin: "read_committed", Why: "which records are read"},
+		{Name: Discovery, Old: []string{"flink.partition-discovery.interval-millis", "properties.flink.partition-discovery.interval-millis", "partition.discovery.interval.ms", "properties.partition.discovery.interval.ms"},
+			Builtin: "5 min", Why: "how often new partitions are looked for"},
+		{Name: CommitChk, Builtin: "true", Why: "commit each completed checkpoint"},
+		{Name: AutoCommit, Builtin: "false", Old: []string{"auto.commit.enable", "properties.auto.commit.enable"}, Why: "commit by interval"},
+		{Name: AutoInterval, Builtin: "5000", Why: "how often auto-commit commits"},
+		{Name: OnForeign, Builtin: "warn", Why: "somebody else commits to the group"},
+		{Name: ChkInterval, Why: "how often checkpoints are made"},
+		{Name: ChkMode, Builtin: "EXACTLY_ONCE", Why: "whether a restore takes the sink back"},
+		{Name: ChkTimeout, Builtin: "10 min", Why: "when a checkpoint is dropped"},
+		{Name: ChkPause, Builtin: "0", Why: "the least time between two checkpoints"},
+		{Name: ChkConcurrent, Builtin: "1", Why: "how many checkpoints may overlap"},
+		{Name: ChkTolerable, Builtin: "0", Why: "how many may fail in a row"},
+		{Name: ChkDir, Old: []string{"state.checkpoints.dir", "state.backend.fs.checkpointdir"}, Why: "where checkpoints are kept"},
+		{Name: ChkStorage, Old: []string{"state.checkpoint-storage"}, Why: "in memory or on disk"},
+		{Name: Backend, Old: []string{"state.backend"}, Why: "Flink's state backend"},
+		{Name: ChkRetained, Builtin: "1", Old: []string{"state.checkpoints.num-retained"}, Why: "how many completed ones are kept"},
+		{Name: ChkRetention, Builtin: "RETAIN_ON_CANCELLATION", Why: "which checkpoints survive the run"},
+		{Name: Restore, Old: []string{"execution.savepoint.path"}, Same: []string{"restore"}, Why: "the checkpoint to go on from"},
+		{Name: RestoreWith, Why: "whose question counts where the checkpoint's run was asked something else"},
+		{Name: JobName, Why: "names the job's folder of checkpoints"},
+		{Name: Join, Builtin: "false", Why: "read as a member of the group"},
+		{Name: GroupProtocol, Builtin: "classic", Why: "the protocol of a member"},
+		{Name: InstanceID, Why: "a static member"},
+		{Name: SessionTimeout, Why: "when a member is given up"},
+		{Name: Heartbeat, Why: "how often a member says that it lives"},
+		{Name: PollInterval, Why: "how long a rebalance waits for a member"},
+		{Name: Assignors, Why: "how members share partitions"},
+		{Name: MaxPoll, Why: "how many records are taken at a time"},
+		{Name: FetchMinBytes, Why: "a broker waits for so many bytes"},
+		{Name: FetchMaxWait, Why: "and for so long (500 ms where nothing is said)"},
+		{Name: Rack, Why: "the rack whose replica is read"},
+		{Name: Rate, Why: "how fast records are handed on"},
+		{Name: Ramp, Why: "how long the rate takes to grow"},
+		{Name: FetchMaxBytes, Why: "the most of one fetch response"},
+		{Name: FetchPartBytes, Why: "the most of one partition in it"},
+		{Name: KeyDeserializer, Why: "how keys are printed"},
+		{Name: ValueDeserializer, Why: "how values are printed"},
+		{Name: Format, Why: "how records are printed"},
+		{Name: FilesDir, Why: "write files there instead of standard output"},
+		{Name: RollSize, Builtin: "1GiB", Why: "when a file is closed and the next begun"},
+		{Name: StoreURL, Why: "positions are saved there too"},
+		{Name: MetricsListen, Why: "address of metrics and health"},
+		{Name: ShareGroup, Builtin: "false", Why: "two jobs may use one group.id"},
 	}
 }
 
@@ -203,54 +179,19 @@ func refused() map[string]string {
 	}
 }
 
-// table is the keys by every spelling.
-type table struct {
-	keys []key
-	by   map[string]key
-	old  map[string]bool
-}
-
-func newTable() *table {
-	t := &table{keys: keys(), by: map[string]key{}, old: map[string]bool{}}
-	add := func(name string, k key) {
-		if _, taken := t.by[name]; !taken {
-			t.by[name] = k
+// newTable adds the spellings that every key has: Kafka's own name, without Flink's properties. before it, and dashes for
+// underscores.
+func newTable() *config.Table {
+	all := keys()
+	for i, k := range all {
+		if bare, ok := strings.CutPrefix(k.Name, "properties."); ok {
+			all[i].Same = append(all[i].Same, bare)
+		}
+		if dashed := strings.ReplaceAll(k.Name, "_", "-"); dashed != k.Name {
+			all[i].Same = append(all[i].Same, dashed)
 		}
 	}
-	for _, k := range t.keys {
-		add(k.name, k)
-		// Kafka's own name, without Flink's properties. before it, is the same key.
-		if bare, ok := strings.CutPrefix(k.name, "properties."); ok {
-			add(bare, k)
-		}
-		add(strings.ReplaceAll(k.name, "_", "-"), k)
-	}
-	for _, k := range t.keys {
-		for _, s := range k.same {
-			add(s, k)
-		}
-		for _, o := range k.old {
-			add(o, k)
-			t.old[o] = true
-		}
-	}
-	return t
-}
-
-func (t *table) lookup(name string) (k key, old, ok bool) {
-	k, ok = t.by[name]
-	return k, t.old[name], ok
-}
-
-func (t *table) names() []string {
-	out := make([]string, 0, len(t.by))
-	for n := range t.by {
-		if !t.old[n] {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return config.NewTable(all)
 }
 
 // Words are the words that a key takes, for completions and messages; nil where it takes anything.

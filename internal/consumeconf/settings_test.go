@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/offset"
 )
@@ -40,7 +41,7 @@ func build(t *testing.T, in input) (*consumeconf.Resolved, consumeconf.Run, erro
 	if err := s.Section(section(t, in.yaml), "/etc/config.yaml", in.job); err != nil {
 		return nil, consumeconf.Run{}, err
 	}
-	if _, err := s.Environment(in.env); err != nil {
+	if err := s.Environment(in.env); err != nil {
 		return nil, consumeconf.Run{}, err
 	}
 	if in.flink != "" {
@@ -189,7 +190,7 @@ func TestLayers(t *testing.T) {
 	if run.Config.Rate.Records != 4 || r.Get(consumeconf.Format).Text != "j" || *run.Config.Policies.MaxSkip != 3 || run.Config.Checkpoints.Interval != 10*time.Second {
 		t.Errorf("%+v", run.Config)
 	}
-	if len(r.Unused) != 1 || r.Unused[0].Key != "parallelism.default" {
+	if len(r.Unused) != 1 || r.Unused[0].As != "parallelism.default" {
 		t.Errorf("unused %v", r.Unused)
 	}
 	if !strings.Contains(said(r, run), "where to start comes from defaults (config.yaml:5) alone") {
@@ -207,8 +208,8 @@ func TestConflicts(t *testing.T) {
 		in   input
 		says string
 	}{
-		"old and new":          {input{yaml: "defaults:\n  state.checkpoints.dir: /a\n  execution.checkpointing.dir: /b\n"}, "both are one setting"},
-		"word and mode":        {input{topics: []string{"a"}, flags: map[string]string{consumeconf.From: "earliest", consumeconf.StartupMode: "latest-offset"}}, "both say it"},
+		"old and new":          {input{yaml: "defaults:\n  state.checkpoints.dir: /a\n  execution.checkpointing.dir: /b\n"}, "are the same setting with different values"},
+		"word and mode":        {input{topics: []string{"a"}, flags: map[string]string{consumeconf.From: "earliest", consumeconf.StartupMode: "latest-offset"}}, "are two ways to say one thing"},
 		"two jobs, one group":  {input{yaml: "jobs:\n  a: {group.id: g}\n  b: {properties.group.id: g}\n"}, "jobs a and b have one group.id, g"},
 		"unknown job":          {input{job: "nightli", yaml: "jobs:\n  nightly: {group.id: g}\n"}, `there is no job "nightli"`},
 		"mode without millis":  {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "timestamp"}}, "needs its instant"},
@@ -223,7 +224,7 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := build(t, c.in)
-			var e *consumeconf.Error
+			var e *config.Error
 			if !errors.As(err, &e) || e.ErrorKind() != offset.KindUsage || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
@@ -332,11 +333,11 @@ func TestClientFile(t *testing.T) {
 		{"scan.startup.mode", "timestamp"}, {"scan.startup.timestamp-millis", "1700000000000"},
 		{"interceptor.classes", "com.example.X"}, {"my.own", "1"}, {"acks", "all"}, {"key.deserializer", ""},
 	} {
-		if err := s.Client(line[0], line[1], fmt.Sprintf("c.properties:%d", i+1), false); err != nil {
+		if err := s.Client(config.Value{As: line[0], Text: line[1], Source: config.Source{Kind: config.FromProperties, File: "/x/c.properties", Line: i + 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Client("auto.commit.interval.ms", "2000", "-X auto.commit.interval.ms", true); err != nil {
+	if err := s.Client(config.Value{As: "auto.commit.interval.ms", Text: "2000", Source: config.Source{Kind: config.FromX, Name: "auto.commit.interval.ms"}}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Resolve()
@@ -353,7 +354,7 @@ func TestClientFile(t *testing.T) {
 		c.Start.Mode() != consume.ModeTimestamp {
 		t.Errorf("%+v", c)
 	}
-	for key, want := range map[string]string{consumeconf.GroupID: "c.properties:1", consumeconf.AutoInterval: "flag -X auto.commit.interval.ms", consumeconf.StartupMode: "c.properties:12"} {
+	for key, want := range map[string]string{consumeconf.GroupID: "c.properties:1", consumeconf.AutoInterval: "-X auto.commit.interval.ms", consumeconf.StartupMode: "c.properties:12"} {
 		if got := r.Get(key).Source.String(); got != want {
 			t.Errorf("%s comes from %q, want %q", key, got, want)
 		}

@@ -3,6 +3,7 @@ package consumeconf
 // Reading single values.
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
@@ -22,8 +24,13 @@ type reader struct {
 }
 
 func (x *reader) fail(v Value, hint, format string, args ...any) {
+	x.failErr(v, hint, fmt.Errorf(format, args...))
+}
+
+// failErr fails with what somebody else says about the value.
+func (x *reader) failErr(v Value, hint string, err error) {
 	if x.err == nil {
-		x.err = errorf(v.Source.String(), hint, v.Key+": "+format, args...)
+		x.err = &config.Error{Where: v.Source.String(), Text: v.Key, Hint: hint, Err: err}
 	}
 }
 
@@ -105,7 +112,7 @@ func (x *reader) duration(key string) time.Duration {
 	}
 	// A flag's bare number is a usage error everywhere in koffset: peers read seconds as often as milliseconds. A client's own
 	// key, as -X has it, ends with its unit.
-	if v.Source.Layer == FromFlag && !strings.HasSuffix(v.Source.Name, ".ms") && ok && d != 0 && strings.Trim(v.Text, "0123456789") == "" {
+	if (v.Source.Kind == config.FromFlag || v.Source.Kind == config.FromX) && !strings.HasSuffix(v.Source.Name, ".ms") && ok && d != 0 && strings.Trim(v.Text, "0123456789") == "" {
 		x.fail(v, "write "+v.Text+"ms or "+v.Text+"s", "%q has no unit", v.Text)
 	}
 	return d
@@ -189,7 +196,7 @@ func (x *reader) position(key string, role offset.Role, clock offset.Clock) *off
 		if s, ok := err.(*offset.SyntaxError); ok {
 			hint = s.Hint
 		}
-		x.fail(v, hint, "%w", err)
+		x.failErr(v, hint, err)
 		return nil
 	}
 	return &p
