@@ -237,6 +237,12 @@ func TestResetWithoutRights(t *testing.T) {
 	if r := lim(0, "reset", g, "--all-topics", "--to-earliest"); !strings.Contains(r.err, "commits on topics that this user may not describe are hidden") {
 		t.Errorf("reset --all-topics says nothing of what is hidden: %s", r.err)
 	}
+	// A member names its topics to whoever may describe the group: then what is hidden has a name.
+	member := kafkatest.JoinClassic(t, b.cl, kafkatest.MemberOptions{Group: g, Topics: []string{ta, tb}})
+	if r := lim(0, "reset", g, "--all-topics", "--to-earliest"); !strings.Contains(r.err, "may not describe are hidden: "+tb+"; whether there are more such topics is not known") {
+		t.Errorf("it does not name the topic that a member reads: %s", r.err)
+	}
+	member.Close()
 	lim(0, "delete", g)
 	b.only(map[string]map[int32]int64{ta: {0: 2}, tb: {0: 5}})
 	if r := lim(4, "delete", g, "--execute"); !strings.Contains(r.err, "the group itself is left") || !strings.Contains(r.err, "left: "+g) {

@@ -19,7 +19,7 @@ import (
 // without a word, so an answer proves that a group stores nothing more only where none are hidden.
 type Visibility struct {
 	Hidden []string // sorted
-	// Err is why it is not known which topics are hidden; nil where Hidden is all of them.
+	// Err is why it is not known which topics are hidden; nil where Hidden is all of them. Some may be known all the same.
 	Err error
 }
 
@@ -30,7 +30,7 @@ func (v Visibility) All() bool { return v.Err == nil && len(v.Hidden) == 0 }
 func (v Visibility) String() string {
 	const shown = 5
 	switch {
-	case v.Err != nil:
+	case v.Err != nil && len(v.Hidden) == 0:
 		return fmt.Sprintf("commits on topics that this user may not describe are hidden, and whether there are such topics is not known (%v)", v.Err)
 	case len(v.Hidden) == 0:
 		return "no topic is hidden from this user"
@@ -39,7 +39,17 @@ func (v Visibility) String() string {
 	if n := len(v.Hidden) - shown; n > 0 {
 		names += fmt.Sprintf(" and %d more", n)
 	}
-	return "commits on topics that this user may not describe are hidden: " + names
+	text := "commits on topics that this user may not describe are hidden: " + names
+	if v.Err != nil {
+		text += fmt.Sprintf("; whether there are more such topics is not known (%v)", v.Err)
+	}
+	return text
+}
+
+// With is a visibility that also knows of these hidden topics.
+func (v Visibility) With(hidden []string) Visibility {
+	v.Hidden = slices.Compact(slices.Sorted(slices.Values(slices.Concat(v.Hidden, hidden))))
+	return v
 }
 
 // ReadVisibility compares the topics that the cluster's metadata shows with those that the brokers' log folders hold, which

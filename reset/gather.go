@@ -34,6 +34,39 @@ func (f *Facts) seeAll(ctx context.Context, cl *kgo.Client) {
 	f.Visibility = &v
 }
 
+// readBy are the topics that a group's members subscribe to or are assigned, where it matters what of the group is hidden: a
+// member names its topics to whoever may describe the group, also those whose commits are left out of what the group stores.
+func (f *Facts) readBy(g *GroupFacts) []string {
+	if f.Visibility == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range g.Members {
+		out = append(out, m.Topics...)
+		for _, p := range m.Assigned {
+			out = append(out, p.Topic)
+		}
+	}
+	return out
+}
+
+// hideReadBy adds to what is hidden the topics that members read and that may not be described.
+func (f *Facts) hideReadBy(topics map[string]inspect.Topic) {
+	if f.Visibility == nil {
+		return
+	}
+	var hidden []string
+	for _, g := range f.Groups {
+		for _, name := range f.readBy(g) {
+			if errors.Is(topics[name].Err, kerr.TopicAuthorizationFailed) {
+				hidden = append(hidden, name)
+			}
+		}
+	}
+	v := f.Visibility.With(hidden)
+	f.Visibility = &v
+}
+
 // of are the facts about one partition of one group.
 func (f *Facts) of(g *GroupFacts, p offset.Partition, foreign map[offset.Partition]offset.Foreign) (one offset.Facts, unstable bool) {
 	one = f.Parts.Of(p)
@@ -88,7 +121,7 @@ func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
 	}
 	more := map[string]bool{}
 	for _, g := range f.Groups {
-		for _, t := range r.topicNames(g) {
+		for _, t := range slices.Concat(r.topicNames(g), f.readBy(g)) {
 			if !named[t] {
 				more[t] = true
 			}
@@ -99,6 +132,7 @@ func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
 		return nil, err
 	}
 	maps.Copy(topics, others)
+	f.hideReadBy(topics)
 	parts := map[offset.Partition]bool{}
 	for _, g := range f.Groups {
 		// A group whose scope is wrong has its error from Build.

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/offset"
 )
 
 // A group of which something may be hidden is not deleted as a whole, unless that was asked for; a plan that was made by
@@ -38,6 +40,32 @@ func TestDeleteWhatMayBeHidden(t *testing.T) {
 		rowsOf(t, taken, err)
 		if c := Check(taken.Plan, f, Allowed{}); len(c.Drifts) > 0 || taken.Plan.Groups[0].Hidden != "" {
 			t.Errorf("asked for: drifts %v, group %+v", c.Drifts, taken.Plan.Groups[0])
+		}
+	}
+}
+
+// What members read is known to whoever may describe the group: a topic among it that may not be described has hidden commits.
+func TestTopicsOfMembersThatAreHidden(t *testing.T) {
+	topics := map[string]inspect.Topic{"a": {Name: "a"}, "b": {Name: "b", Err: kerr.TopicAuthorizationFailed}, "c": {Name: "c", Err: kerr.TopicAuthorizationFailed},
+		"gone": {Name: "gone", Err: kerr.UnknownTopicOrPartition}}
+	g := &GroupFacts{Description: inspect.Description{Group: inspect.Group{Name: "g"}, Members: []inspect.Member{
+		{Topics: []string{"a", "c", "gone"}}, {Assigned: []offset.Partition{{Topic: "b"}, {Topic: "a"}}}}}}
+	for _, tc := range []struct {
+		known *inspect.Visibility
+		want  string
+	}{
+		{nil, ""},
+		{&inspect.Visibility{}, "hidden: b, c"},
+		{&inspect.Visibility{Hidden: []string{"b", "x"}}, "hidden: b, c, x"},
+		{&inspect.Visibility{Err: errors.New("no rights")}, "hidden: b, c; whether there are more such topics is not known (no rights)"},
+	} {
+		f := &Facts{Groups: map[string]*GroupFacts{"g": g}, Visibility: tc.known}
+		f.hideReadBy(topics)
+		switch {
+		case tc.known == nil && (f.Visibility != nil || len(f.readBy(g)) > 0):
+			t.Errorf("it is looked at where nothing is asked: %v", f.Visibility)
+		case tc.known != nil && (f.Visibility.All() || !strings.HasSuffix(f.Visibility.String(), tc.want)):
+			t.Errorf("got %q, want %q", f.Visibility, tc.want)
 		}
 	}
 }
