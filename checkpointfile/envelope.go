@@ -46,6 +46,9 @@ var (
 	ErrForeign = errors.New("not the kind of file that is wanted")
 	ErrNewer   = errors.New("written by a newer koffset")
 	ErrDamaged = errors.New("damaged or changed")
+	// ErrUnsent is a file of the journal whose before-image is not whole: the process ended while it wrote it, and nothing is sent
+	// before that is on disk. It is ErrDamaged for errors.Is.
+	ErrUnsent = fmt.Errorf("%w: cut off before anything was sent", ErrDamaged)
 )
 
 // FileError is a file that cannot be used.

@@ -209,7 +209,7 @@ func ReadEntry(path string) (*Entry, error) {
 	}
 	first, rest, whole := bytes.Cut(data, []byte("\n"))
 	if !whole {
-		return nil, &FileError{Path: path, Line: 1, Problem: "the first line was cut off: the process ended before it sent anything", Err: ErrDamaged}
+		return nil, &FileError{Path: path, Line: 1, Problem: "the first line was cut off: the process ended before it sent anything", Err: ErrUnsent}
 	}
 	e := &Entry{Path: path}
 	if e.Header, err = Decode(path, first, KindJournal, JournalVersion, &e.Operation); err != nil {
@@ -252,10 +252,27 @@ func ReadEntry(path string) (*Entry, error) {
 	return e, nil
 }
 
+// journalFiles are the files of the journal, sorted; none where the state folder does not exist. The folder is listed, and no
+// pattern: its name may hold what a pattern means something by.
+func journalFiles(stateDir string) ([]string, error) {
+	dir := filepath.Join(stateDir, journalFolder)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, openError(dir, err)
+	}
+	var out []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
+}
+
 // ReadJournal reads every operation below the state folder, the newest first. A file that cannot be read is in the second
 // result and does not hide the others. A state folder that does not exist has no operations.
 func ReadJournal(stateDir string) ([]*Entry, []error) {
-	paths, err := filepath.Glob(filepath.Join(stateDir, journalFolder, "*.jsonl"))
+	paths, err := journalFiles(stateDir)
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -288,8 +305,7 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 // Files that cannot be read are passed over, and UndoneBy is not set.
 func Newest(stateDir string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		paths, _ := filepath.Glob(filepath.Join(stateDir, journalFolder, "*.jsonl")) // the pattern is good
-		slices.Sort(paths)
+		paths, _ := journalFiles(stateDir)
 		for _, p := range slices.Backward(paths) {
 			if e, err := ReadEntry(p); err == nil && !yield(e) {
 				return

@@ -3,6 +3,7 @@ package checkpointfile
 // Removing old operations from the journal.
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,16 +53,52 @@ func Prunable(entries []*Entry, before time.Time) (prunable, old []*Entry) {
 	return prunable, old
 }
 
+// Unsent are the files among what ReadJournal could not read whose process ended before it sent anything, and that are older
+// than a time: nothing can be found out from them.
+func Unsent(bad []error, before time.Time) []string {
+	var out []string
+	for _, err := range bad {
+		var f *FileError
+		if !errors.Is(err, ErrUnsent) || !errors.As(err, &f) {
+			continue
+		}
+		if st, err := os.Stat(f.Path); err == nil && st.ModTime().Before(before) {
+			out = append(out, f.Path)
+		}
+	}
+	return out
+}
+
+// NotKnown are the errors of ReadJournal without those of files whose process ended before it sent anything: what such a file
+// lacks is known.
+func NotKnown(bad []error) (rest []error) {
+	for _, err := range bad {
+		if !errors.Is(err, ErrUnsent) {
+			rest = append(rest, err)
+		}
+	}
+	return rest
+}
+
 // Remove takes operations out of the journal, the oldest first, so that one that is cut off leaves no operation without its
 // undo. It returns how many are gone. The error is a *FileError.
 func Remove(entries []*Entry) (int, error) {
+	var paths []string
+	for _, e := range slices.Backward(entries) {
+		paths = append(paths, e.Path)
+	}
+	return RemoveFiles(paths)
+}
+
+// RemoveFiles removes files of the journal in the order given.
+func RemoveFiles(paths []string) (int, error) {
 	gone := 0
 	dirs := map[string]bool{}
-	for _, e := range slices.Backward(entries) {
-		if err := os.Remove(e.Path); err != nil {
-			return gone, writeError(e.Path, err)
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return gone, writeError(path, err)
 		}
-		dirs[filepath.Dir(e.Path)] = true
+		dirs[filepath.Dir(path)] = true
 		gone++
 	}
 	for dir := range dirs {

@@ -1,10 +1,69 @@
 package checkpointfile
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 )
+
+// A process that ended while it wrote its before-image sent nothing: its file is no reason to know nothing of the others, and goes
+// with the rest. The folder's name is a name, and no pattern.
+func TestJournalFilesThatSentNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state[1]*")
+	clock := ticking()
+	j := start(t, dir, clock, Operation{Verb: "reset"})
+	j.Note(StateVerified, "", 0, 1)
+	if err := j.Close("done"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(j.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(filepath.Dir(j.Path), "20991130-000000000-aaaa.jsonl")
+	broken := filepath.Join(filepath.Dir(j.Path), "20991130-000000000-bbbb.jsonl")
+	for path, text := range map[string][]byte{cut: data[:10], broken: []byte("{}\n")} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, bad := ReadJournal(dir)
+	if len(all) != 1 || len(bad) != 2 || len(NotKnown(bad)) != 1 {
+		t.Errorf("read %d operations, errors %v", len(all), bad)
+	}
+	if !errors.Is(bad[0], ErrUnsent) || !errors.Is(bad[0], ErrDamaged) || errors.Is(bad[1], ErrUnsent) {
+		t.Errorf("errors %v", bad)
+	}
+	if got := Unsent(bad, time.Now().Add(-time.Hour)); len(got) > 0 {
+		t.Errorf("%v may be under way", got)
+	}
+	got := Unsent(bad, time.Now().Add(time.Hour))
+	if len(got) != 1 || got[0] != cut {
+		t.Fatalf("got %v", got)
+	}
+	if n, err := RemoveFiles(got); n != 1 || err != nil {
+		t.Errorf("removed %d: %v", n, err)
+	}
+	for e := range Newest(dir) {
+		if e.ID != j.ID {
+			t.Errorf("newest is %s", e.ID)
+		}
+	}
+	// A folder that is none is an error, and no empty journal.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, bad := ReadJournal(file); len(bad) == 0 {
+		t.Error("the journal below a file is said to be empty")
+	}
+	if all, bad := ReadJournal(filepath.Join(t.TempDir(), "none")); len(all)+len(bad) > 0 {
+		t.Errorf("a folder that is not there: %v, %v", all, bad)
+	}
+}
 
 func TestPruneKeepsWhatMayBeHalfDone(t *testing.T) {
 	dir, clock := t.TempDir(), ticking()

@@ -21,6 +21,24 @@ func QuoteName(s string) string {
 	return s
 }
 
+// NameText is a name in a sentence or in a list that commas part: QuoteName's form, and in quotes also where a blank or a comma in
+// it would make it look like several words or names.
+func NameText(s string) string {
+	if q := QuoteName(s); q != s || !strings.ContainsAny(s, " ,;:") {
+		return q
+	}
+	return strconv.Quote(s)
+}
+
+// NameTexts is NameText of each name.
+func NameTexts(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = NameText(n)
+	}
+	return out
+}
+
 // UnquoteName reads a name that QuoteName wrote: a text that does not begin with a double quote is the name itself, byte
 // for byte. The error is a *SyntaxError.
 func UnquoteName(s string) (string, error) {

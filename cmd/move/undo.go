@@ -63,6 +63,13 @@ nothing is said, but none that was cut off or of which some row's outcome is not
 			if err := o.prune.parse(cmd, args, o.group); err != nil {
 				return err
 			}
+			for i, g := range o.group {
+				name, err := offset.UnquoteName(g)
+				if err != nil {
+					return cli.AsUsage(err)
+				}
+				o.group[i] = name
+			}
 			s, err := a.Settings(cmd)
 			if err != nil {
 				return err
@@ -105,10 +112,12 @@ func (o *undoOptions) list(stateDir string) error {
 	if err := o.table(entries, bad); err != nil {
 		return err
 	}
-	if len(entries) == 0 && len(bad) == 0 {
+	if len(entries) == 0 && len(all) > 0 {
+		o.app.Streams.Note("the journal in %s has no operation on group %s", stateDir, strings.Join(offset.NameTexts(o.group), ", "))
+	} else if len(entries) == 0 && len(bad) == 0 {
 		o.app.Streams.Note("the journal in %s is empty: nothing was changed with it yet", stateDir)
 	}
-	if len(bad) > 0 {
+	if len(checkpointfile.NotKnown(bad)) > 0 {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
@@ -153,7 +162,7 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
 	}
-	return doc.Close(render.End{Incomplete: len(bad) > 0})
+	return doc.Close(render.End{Incomplete: len(checkpointfile.NotKnown(bad)) > 0})
 }
 
 // find reads the operation that an id, a beginning of one, or a file names.
@@ -190,7 +199,7 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 
 // last finds the newest operation that can be meant: it changed something, is no undo, and was not undone.
 func (o *undoOptions) last(stateDir string, entries []*checkpointfile.Entry, bad []error) (*checkpointfile.Entry, error) {
-	if len(bad) > 0 {
+	if bad = checkpointfile.NotKnown(bad); len(bad) > 0 {
 		// A file that cannot be read may be the newest.
 		return nil, cli.Faultf(offset.KindRefused, "name the operation by its id", "which operation is the last is not known: %w", errors.Join(bad...))
 	}
@@ -215,10 +224,17 @@ func namesOf(groups []checkpointfile.PlanGroup) []string {
 	return out
 }
 
-// few names the first groups and counts the rest: an operation may have moved thousands.
+// few names the first groups and counts the rest: an operation may have moved thousands. A long name is cut: a name that is to be
+// used is in the other forms of the output.
 func few(names []string) string {
-	const shown = 3
-	out := strings.Join(names[:min(shown, len(names))], ", ")
+	const shown, width = 3, 60
+	some := offset.NameTexts(names[:min(shown, len(names))])
+	for i, n := range some {
+		if r := []rune(n); len(r) > width {
+			some[i] = fmt.Sprintf("%s… (%s)", string(r[:width]), text.Plural(len(r), "character"))
+		}
+	}
+	out := strings.Join(some, ", ")
 	if n := len(names) - shown; n > 0 {
 		out += fmt.Sprintf(" and %s more", text.Count(n))
 	}
@@ -227,7 +243,7 @@ func few(names []string) string {
 
 func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile.Entry) error {
 	if !o.concerns(e) {
-		return cli.Faultf(offset.KindNotFound, "", "%s changed nothing of group %s", e.ID, strings.Join(o.group, ", "))
+		return cli.Faultf(offset.KindNotFound, "", "%s changed nothing of group %s", e.ID, strings.Join(offset.NameTexts(o.group), ", "))
 	}
 	if len(o.group) > 0 {
 		e = e.Only(o.group)

@@ -57,8 +57,12 @@ func (o *undoOptions) pruneJournal(ctx context.Context, stateDir string) error {
 	if n := len(old) - len(prunable); n > 0 {
 		st.Note("%s before %s may be half done, or undo one that may be, and stay", text.Plural(n, "operation"), before.UTC().Format(time.DateOnly))
 	}
+	unsent := checkpointfile.Unsent(bad, before)
+	if n := len(unsent); n > 0 {
+		st.Note("%s was cut off before anything was sent", text.Plural(n, "file"))
+	}
 	switch {
-	case len(prunable) == 0:
+	case len(prunable)+len(unsent) == 0:
 		st.Note("the journal has no operation to remove that is older than %s", offset.FormatDuration(o.prune.age))
 	case !o.write.Execute:
 		st.Note("dry run: %s older than %s would be removed and could not be undone any more; add --execute to do it",
@@ -74,12 +78,15 @@ func (o *undoOptions) pruneJournal(ctx context.Context, stateDir string) error {
 			}
 		}
 		n, err := checkpointfile.Remove(prunable)
+		if err == nil {
+			_, err = checkpointfile.RemoveFiles(unsent)
+		}
 		st.Note("%s removed from the journal; the audit log still names them", text.Plural(n, "operation"))
 		if err != nil {
 			return err
 		}
 	}
-	if len(bad) > 0 {
+	if len(checkpointfile.NotKnown(bad)) > 0 {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
