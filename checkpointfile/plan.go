@@ -86,7 +86,9 @@ type Key struct {
 	offset.Partition
 }
 
-func (k Key) String() string { return fmt.Sprintf("group %s, %s", k.Group, k.Partition) }
+func (k Key) String() string {
+	return fmt.Sprintf("group %s, %s", offset.NameText(k.Group), k.Partition)
+}
 
 // Compare orders by group, then topic, then partition number.
 func (k Key) Compare(o Key) int {

@@ -17,10 +17,20 @@ import (
 	"github.com/koffset/koffset/internal/render"
 )
 
-// brokenOut fails every write.
-type brokenOut struct{ err error }
+// brokenOut cannot be written: it is seen at once, or as in a process, whose output is buffered, when it is flushed.
+type brokenOut struct {
+	err      error
+	buffered bool
+}
 
-func (b brokenOut) Write([]byte) (int, error) { return 0, b.err }
+func (b brokenOut) Write(p []byte) (int, error) {
+	if b.buffered {
+		return len(p), nil
+	}
+	return 0, b.err
+}
+
+func (b brokenOut) Flush() error { return b.err }
 
 func TestExecuteWithoutAnOutput(t *testing.T) {
 	t.Parallel()
@@ -37,12 +47,13 @@ func TestExecuteWithoutAnOutput(t *testing.T) {
 		{"a full disk before the plan was shown", "table", syscall.ENOSPC, 1, false, "nothing was changed"},
 		{"a closed pipe after it was executed", "json", syscall.EPIPE, 0, true, "to go back: koffset undo"},
 		{"a full disk after it was executed", "json", syscall.ENOSPC, 4, true, "to go back: koffset undo"},
+		{"a full disk after it was executed, Kafka's CSV", "kafka-csv", syscall.ENOSPC, 4, true, "it was executed, and the rows could not be written"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		unwritten := func(t *testing.T, buffered bool) {
 			kafkatest.Commit(t, cl, f.App, kafkatest.At(f.Topic, 1, 7))
 			home := t.TempDir()
 			var errs bytes.Buffer
-			st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{tc.err}, Err: &errs, Env: func(string) string { return "" }}
+			st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{tc.err, buffered}, Err: &errs, Env: func(string) string { return "" }}
 			code := cmd.Run(t.Context(), []string{"-b", strings.Join(c.ListenAddrs(), ","), "reset", f.App, "--topic", f.Topic + ":1",
 				"--to-offset", "8", "--execute", "-o", tc.format},
 				cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
@@ -60,6 +71,8 @@ func TestExecuteWithoutAnOutput(t *testing.T) {
 			if err != nil || !strings.Contains(string(audit), want) {
 				t.Errorf("audit log %q: %v", audit, err)
 			}
-		})
+		}
+		t.Run(tc.name, func(t *testing.T) { unwritten(t, false) })
+		t.Run(tc.name+", buffered", func(t *testing.T) { unwritten(t, true) })
 	}
 }

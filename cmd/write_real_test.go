@@ -6,6 +6,7 @@ package cmd_test
 // groups.
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,35 @@ func TestResetWithoutRights(t *testing.T) {
 	if r := lim(7, "reset", other, "--topic", ta, "--to-offset", "1", "--execute"); !strings.Contains(r.err, "GROUP_AUTHORIZATION_FAILED") {
 		t.Errorf("got %s", r.err)
 	}
+}
+
+// The group whose name is empty: only the classic calls take it, and the others say that the name is invalid, which is no reason to
+// know nothing of it. The broker deletes none of its commits one by one.
+func TestGroupWithTheEmptyName(t *testing.T) {
+	b := newBed(t, "classic", "empty")
+	topic := b.topic("t", 2)
+	b.produce(topic, 2, 10, time.Second)
+	b.own = []string{`""`}
+	offsets := func() map[int32]int64 { return kafkatest.CommittedOffsets(t, b.cl, "", topic) }
+	b.koffset(0, "reset", `""`, "--topic", topic+":0", "--to-offset", "5", "--create", "--execute")
+	if r := b.koffset(0, "reset", `""`, "--topic", topic, "--to-offset", "6", "--execute"); !strings.Contains(r.err, `2 partitions of group "" change`) {
+		t.Errorf("got\n%s%s", r.out, r.err)
+	}
+	if r := b.koffset(4, "undo", "last", "--execute"); !strings.Contains(r.out, "a broker deletes no single commit of the group with the empty name") {
+		t.Errorf("got\n%s%s", r.out, r.err)
+	}
+	if got := offsets(); !maps.Equal(got, map[int32]int64{0: 5, 1: 6}) {
+		t.Errorf("it stands at %v", got)
+	}
+	b.koffset(0, "delete", `""`, "--execute")
+	if got := offsets(); len(got) > 0 {
+		t.Errorf("deleted, it stands at %v", got)
+	}
+	b.koffset(0, "undo", "last", "--execute")
+	if got := offsets(); !maps.Equal(got, map[int32]int64{0: 5, 1: 6}) {
+		t.Errorf("put back, it stands at %v", got)
+	}
+	b.koffset(0, "delete", `""`, "--execute")
 }
 
 // What the broker keeps of a commit: leader epoch and metadata, and nothing of what was not touched.

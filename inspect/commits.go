@@ -115,7 +115,7 @@ func (c Commits) Len() int {
 // Saved are the group's commits as offsets for another reader, read now from the cluster that they are used on. A commit that
 // an open transaction may still change or take back is marked.
 func (c Commits) Saved(clusterID string, now time.Time) offset.Saved {
-	s := offset.Saved{Origin: offset.Origin{From: "group " + offset.QuoteName(c.Group), ClusterID: clusterID, At: now, Live: true}, Offsets: map[offset.Partition]offset.Foreign{}}
+	s := offset.Saved{Origin: offset.Origin{From: "group " + offset.NameText(c.Group), ClusterID: clusterID, At: now, Live: true}, Offsets: map[offset.Partition]offset.Foreign{}}
 	for _, t := range c.Topics {
 		for _, r := range t.Rows {
 			p := offset.Partition{Topic: t.Topic, Partition: r.Partition}

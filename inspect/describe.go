@@ -89,6 +89,8 @@ func (d *describer) untyped(ctx context.Context, groups []string) {
 			switch {
 			case x.NotFound || errors.Is(x.Err, kerr.UnsupportedVersion) || errors.Is(x.Err, errNoCall):
 				continue
+			case g == "" && order[i] != TypeClassic && errors.Is(x.Err, kerr.InvalidGroupID):
+				continue // only classic groups may have the empty name
 			case x.Err == nil:
 				best = x
 			case best.Err == nil:

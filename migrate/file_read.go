@@ -162,7 +162,7 @@ func (r *exportReader) topic(l anyLine) error {
 }
 
 func (r *exportReader) group(l anyLine) (err error) {
-	g := Group{Name: *l.Group, Any: l.AnyGroup || *l.Group == "" && strings.HasPrefix(r.x.Source, "checkpoint:"), Type: l.Type, State: l.State, Members: l.Members, Live: l.Live}
+	g := Group{Name: *l.Group, Any: l.AnyGroup, Type: l.Type, State: l.State, Members: l.Members, Live: l.Live}
 	if l.Error != nil {
 		g.Error = *l.Error
 	}
@@ -186,6 +186,12 @@ func (r *exportReader) end(l anyLine) error {
 	// Two files in one would lose the second without a word.
 	if r.line++; r.dec.More() {
 		return r.bad(checkpointfile.ErrDamaged, "import each export by itself", "something follows the end of the export")
+	}
+	for i := range r.x.Groups {
+		// An older koffset wrote offsets of a checkpoint that are for any group as those of the group with the empty name.
+		if g := &r.x.Groups[i]; l.Digest == "" && g.Name == "" && strings.HasPrefix(r.x.Source, "checkpoint:") {
+			g.Any = true
+		}
 	}
 	r.x.Incomplete, r.x.Digest, r.x.Unsealed = l.Incomplete, l.Digest, l.Digest == ""
 	return nil

@@ -47,9 +47,11 @@ const (
 
 // Note is one fact about a group of the plan.
 type Note struct {
-	Group string // empty where it is about several
-	Kind  NoteKind
-	Text  string
+	Group string
+	// Several says that it is about several groups: Group says nothing then, and the empty name is a group's too.
+	Several bool
+	Kind    NoteKind
+	Text    string
 }
 
 // Build makes a plan. It is pure: the same request and facts make the same plan. Rows without a target under the rules are
@@ -108,15 +110,15 @@ func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*
 		}
 	}
 	if v := f.Visibility; v != nil && !v.All() && len(b.Plan.Groups) > 0 {
-		b.Notes = append(b.Notes, Note{Kind: NoteHidden, Text: v.String()})
+		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteHidden, Text: v.String()})
 	}
 	if n := len(b.Without); n > 0 {
 		const shown = 5
-		text := fmt.Sprintf("%s nothing in scope and %s left out: %s", plural(n, "group stores", "groups store"), map[bool]string{true: "is", false: "are"}[n == 1], strings.Join(b.Without[:min(shown, n)], ", "))
+		text := fmt.Sprintf("%s nothing in scope and %s left out: %s", plural(n, "group stores", "groups store"), map[bool]string{true: "is", false: "are"}[n == 1], strings.Join(offset.NameTexts(b.Without[:min(shown, n)]), ", "))
 		if n > shown {
 			text += fmt.Sprintf(" and %d more", n-shown)
 		}
-		b.Notes = append(b.Notes, Note{Kind: NoteWithout, Text: text})
+		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteWithout, Text: text})
 	}
 	b.finish()
 	return b, nil

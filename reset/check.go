@@ -29,7 +29,7 @@ const (
 // Drift is one thing that moved between a plan and now.
 type Drift struct {
 	Kind  DriftKind
-	Group string // empty for the cluster
+	Group string // says nothing with DriftCluster; the empty name is a group's too
 	Key   *Key   // nil where it is about the group or the cluster as a whole
 	Text  string
 	Err   error // the cause where it could not be read; may be nil
@@ -39,8 +39,8 @@ func (d Drift) Error() string {
 	switch {
 	case d.Key != nil:
 		return fmt.Sprintf("%s: %s", d.Key, d.Text)
-	case d.Group != "":
-		return fmt.Sprintf("group %s: %s", d.Group, d.Text)
+	case d.Kind != DriftCluster:
+		return fmt.Sprintf("group %s: %s", offset.NameText(d.Group), d.Text)
 	}
 	return d.Text
 }
@@ -120,7 +120,7 @@ type Checked struct {
 func (c *Checked) byGroup(groups []PlanGroup) map[string][]Drift {
 	out := map[string][]Drift{}
 	for _, d := range c.Drifts {
-		if d.Group != "" {
+		if d.Kind != DriftCluster {
 			out[d.Group] = append(out[d.Group], d)
 			continue
 		}

@@ -46,6 +46,22 @@ func TestRowsThatWereToStay(t *testing.T) {
 	}
 }
 
+// The empty name is a group's: what does not fit of it is not what does not fit of all.
+func TestDriftOfTheGroupWithTheEmptyName(t *testing.T) {
+	c := &Checked{Drifts: []Drift{{Kind: DriftActive, Group: "", Text: "in use"}}}
+	groups := []PlanGroup{{Name: ""}, {Name: "a"}}
+	if by := c.byGroup(groups); len(by[""]) != 1 || len(by["a"]) != 0 {
+		t.Errorf("drifts by group: %v", by)
+	}
+	if text := c.Drifts[0].Error(); text != `group "": in use` {
+		t.Errorf("it says %q", text)
+	}
+	c.Drifts[0].Kind = DriftCluster
+	if by := c.byGroup(groups); len(by[""]) != 1 || len(by["a"]) != 1 {
+		t.Errorf("of another cluster: %v", by)
+	}
+}
+
 // A topic that was made anew is another topic, also for what was to stay in it.
 func TestRowsThatWereToStayInATopicMadeAnew(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)

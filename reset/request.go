@@ -140,7 +140,9 @@ type GroupError struct {
 	Err   error
 }
 
-func (e *GroupError) Error() string { return fmt.Sprintf("group %s: %v", e.Group, e.Err) }
+func (e *GroupError) Error() string {
+	return fmt.Sprintf("group %s: %v", offset.NameText(e.Group), e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *GroupError) Unwrap() error { return e.Err }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
 )
 
 // verify reads back every row that was sent, also those whose request had no answer, those that stood where they should
@@ -173,7 +174,7 @@ func (a *applier) watch(ctx context.Context, rows []int) (still []int, err error
 	for _, i := range rows {
 		row := &a.res.Rows[i]
 		if e := all.err(*row); e != nil {
-			err = fmt.Errorf("group %s: %w", row.Group, e)
+			err = fmt.Errorf("group %s: %w", offset.NameText(row.Group), e)
 			still = append(still, i)
 			continue
 		}

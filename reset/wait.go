@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/offset"
 )
 
 // waitPoll is how often WaitEmpty looks: a describe of one group takes a millisecond, and a member that was stopped is gone
@@ -73,13 +74,13 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 	for _, name := range groups {
 		g := f.Groups[name]
 		if g.Active() {
-			still = append(still, fmt.Sprintf("group %s: %s", name, Activity(g.Description)))
+			still = append(still, fmt.Sprintf("group %s: %s", offset.NameText(name), Activity(g.Description)))
 			continue
 		}
 		for _, t := range g.Commits.Topics {
 			for _, r := range t.Rows {
 				if r.Unstable() {
-					still = append(still, fmt.Sprintf("group %s: a transaction that is still open holds a commit for %s:%d", name, t.Topic, r.Partition))
+					still = append(still, fmt.Sprintf("group %s: a transaction that is still open holds a commit for %s:%d", offset.NameText(name), t.Topic, r.Partition))
 				}
 			}
 		}

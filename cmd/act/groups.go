@@ -9,6 +9,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -85,7 +86,7 @@ func (w *Run) groupTable(doc *render.Writer, res *reset.Result) {
 	doc.Begin(sheet)
 	for _, g := range show {
 		result, failure := groupCells(g)
-		doc.Row(render.String(g.Name), render.String("delete"), result, failure)
+		doc.Row(render.Name(g.Name), render.String("delete"), result, failure)
 	}
 }
 
@@ -134,7 +135,7 @@ func deleted(groups []reset.GroupRow) string {
 // listed names a few and counts the rest.
 func listed(names []string) string {
 	const shown = 10
-	out := strings.Join(names[:min(shown, len(names))], ", ")
+	out := strings.Join(offset.NameTexts(names[:min(shown, len(names))]), ", ")
 	if n := len(names) - shown; n > 0 {
 		out += fmt.Sprintf(" and %s more", text.Count(n))
 	}

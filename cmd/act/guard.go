@@ -54,7 +54,7 @@ func (w *Run) guard(sum reset.Summary) error {
 	}
 	for _, name := range w.groupNames() {
 		if p, ok := g.Protects(name); ok {
-			return cli.Faultf(offset.KindRefused, "nothing was changed", "group %s is protected by %q (%s)", name, p.Pattern, p.By)
+			return cli.Faultf(offset.KindRefused, "nothing was changed", "group %s is protected by %q (%s)", offset.NameText(name), p.Pattern, p.By)
 		}
 	}
 	return w.limits(sum)
@@ -196,11 +196,11 @@ func (w *Run) evictAll(ctx context.Context) (evicted []string, err error) {
 		}
 		gone, err := reset.Evict(ctx, w.S.Client, d)
 		for _, m := range gone {
-			w.App.Streams.Note("group %s: evicted %s", name, m.Where())
+			w.App.Streams.Note("group %s: evicted %s", offset.NameText(name), m.Where())
 		}
 		evicted = append(evicted, name)
 		if err != nil {
-			return nil, &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, name, err), Hint: "no offset was changed"}
+			return nil, &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, offset.NameText(name), err), Hint: "no offset was changed"}
 		}
 	}
 	return evicted, nil
@@ -230,7 +230,7 @@ func (w *Run) refused(sum reset.Summary) error {
 	var errs []error
 	said := 0
 	for _, k := range order[:min(shown, len(order))] {
-		errs = append(errs, fmt.Errorf("%s %s: %s:%s: %s", w.Built.Plan.Verb, k.group, k.topic, offset.FormatPartitionSet(parts[k]), k.text))
+		errs = append(errs, fmt.Errorf("%s %s: %s:%s: %s", w.Built.Plan.Verb, offset.NameText(k.group), k.topic, offset.FormatPartitionSet(parts[k]), k.text))
 		said += len(parts[k])
 	}
 	if n := sum.Refused - said; n > 0 {
@@ -303,9 +303,9 @@ func joined(errs []error) error {
 func driftText(verb string, d reset.Drift) string {
 	switch {
 	case d.Key != nil:
-		return fmt.Sprintf("%s %s: %s: %s", verb, d.Group, d.Key.Partition, d.Text)
-	case d.Group != "":
-		return fmt.Sprintf("%s %s: %s", verb, d.Group, d.Text)
+		return fmt.Sprintf("%s %s: %s: %s", verb, offset.NameText(d.Group), d.Key.Partition, d.Text)
+	case d.Kind != reset.DriftCluster:
+		return fmt.Sprintf("%s %s: %s", verb, offset.NameText(d.Group), d.Text)
 	}
 	return verb + ": " + d.Text
 }
@@ -332,7 +332,7 @@ func groupText(err error) string {
 
 // failGroup says why a group was left out.
 func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
-	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, g.Group, groupText(g.Err)), Kind: kindOf([]*reset.GroupError{g})}
+	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, offset.NameText(g.Group), groupText(g.Err)), Kind: kindOf([]*reset.GroupError{g})}
 	var missing *reset.NotFoundError
 	var drift *reset.DriftError
 	switch {

@@ -219,7 +219,10 @@ func (w *Run) kafkaCSV(res *reset.Result) error {
 			rows = append(rows, checkpointfile.CSVRow{Group: c.Group, Partition: c.Partition, Offset: c.To.Offset})
 		}
 	}
-	return checkpointfile.WriteKafkaCSV(w.App.Streams.Out, rows, w.Wide)
+	if err := checkpointfile.WriteKafkaCSV(w.App.Streams.Out, rows, w.Wide); err != nil {
+		return err
+	}
+	return w.App.Streams.Flush() // as the other forms: what could not be written is known before anything more is said
 }
 
 // head says what is about to be shown: which plan, on which cluster, and what in words.
@@ -243,7 +246,7 @@ func (w *Run) notes() {
 	}
 	said := map[reset.NoteKind]bool{}
 	for _, n := range w.Built.Notes {
-		if n.Group == "" {
+		if n.Several {
 			if n.Kind == reset.NoteHidden {
 				w.App.Streams.Warn("%s", n.Text)
 			} else {
@@ -251,7 +254,7 @@ func (w *Run) notes() {
 			}
 			continue
 		}
-		who := "group " + n.Group
+		who := "group " + offset.NameText(n.Group)
 		if more := count[n.Kind] - 1; more > 2 && !w.App.Global.Verbose {
 			if said[n.Kind] {
 				continue
@@ -287,7 +290,11 @@ func (w *Run) said(res *reset.Result) {
 	}
 	for _, o := range []reset.Outcome{reset.OutcomeRefused, reset.OutcomeFailed, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten, reset.OutcomeUnknown} {
 		if n := res.Count(o); n > 0 {
-			line += fmt.Sprintf("; %s %s", text.Count(n), o)
+			word := string(o)
+			if o == reset.OutcomeDiffers && n > 1 {
+				word = "differ"
+			}
+			line += fmt.Sprintf("; %s %s", text.Count(n), word)
 		}
 	}
 	if n := res.Count(reset.OutcomeUnchanged); n > 0 {

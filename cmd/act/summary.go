@@ -9,6 +9,7 @@ import (
 
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
 
@@ -43,7 +44,7 @@ func (w *Run) subject(s reset.Summary) string {
 	one, are := text.Plural(groups, "group"), "are"
 	if groups == 1 {
 		are = "is"
-		one = "group " + w.Built.Plan.Groups[0].Name
+		one = "group " + offset.NameText(w.Built.Plan.Groups[0].Name)
 		if w.Built.Plan.Groups[0].Create {
 			one = "the new " + one
 		}

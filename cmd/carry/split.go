@@ -25,7 +25,7 @@ type splitOptions struct {
 	out       cli.OutputFlag
 	from      string
 	until     string
-	group     string
+	group     cli.NameFlag
 	isolation string
 	parts     int
 	max       int64
@@ -72,7 +72,7 @@ they take on disk.` + cli.ExitStatus(
 	o.out.Add(c)
 	f.StringVar(&o.from, "from", "earliest", "where the ranges begin, a position `WORD`: earliest, 1234, start+N, end-N, current, @TIME, @-2h, group:G, file:F, orders:0=42,…")
 	f.StringVar(&o.until, "until", "latest", "where they end, not included, a position `WORD`; +N counts from the start")
-	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
+	f.VarP(&o.group, "group", "g", "the `GROUP` whose commit current means")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.IntVar(&o.parts, "parts", 0, "`N` parts of about the same size")
 	f.Int64Var(&o.max, "max-offsets", 0, "parts of at most `N` offsets")
@@ -151,7 +151,7 @@ func (o *splitOptions) parseEnds(clock offset.Clock) error {
 		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--until: %w", err), Hint: cli.HintOf(err)}
 	}
 	for flag, p := range map[string]offset.Position{"--from": o.start, "--until": o.end} {
-		if n := p.Needs(); n.Committed && !n.Foreign && o.group == "" {
+		if n := p.Needs(); n.Committed && !n.Foreign && !o.group.Given {
 			return cli.Usagef("add --group GROUP", "%s %s is a group's commit, and no group was named", flag, p)
 		}
 	}
@@ -214,10 +214,10 @@ func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Spa
 		return nil, nil, err
 	}
 	var commits *inspect.Commits
-	if o.group != "" {
-		c, err := inspect.ReadCommitsOf(ctx, s.Client, o.group)
+	if o.group.Given {
+		c, err := inspect.ReadCommitsOf(ctx, s.Client, o.group.Name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("group %q: %w", o.group, err)
+			return nil, nil, fmt.Errorf("group %q: %w", o.group.Name, err)
 		}
 		commits = &c
 	}
@@ -295,7 +295,7 @@ func (o *splitOptions) saved(ctx context.Context, s *cli.Session, p offset.Posit
 	if err != nil {
 		return nil, err
 	}
-	return o.app.PickSaved(all, p, o.group, o.group != "")
+	return o.app.PickSaved(all, p, o.group.Name, o.group.Given)
 }
 
 // partitions are those that the arguments name; every one must exist.

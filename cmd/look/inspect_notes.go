@@ -7,6 +7,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
 )
 
 // notes says on stderr what a table of numbers leaves open. With few groups each gets a line; with many only what is
@@ -53,7 +54,7 @@ func (p *inspection) advice(d inspect.Description) {
 		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
 	}
 	if h.Health == inspect.HealthNeverCommitted || h.Health == inspect.HealthStopped || h.Health == inspect.HealthAboutToExpire || h.Health == inspect.HealthBehind {
-		p.o.app.Streams.Note("%s is %s: %s; %s", d.Name, h.Health, h.Why(), h.Health.Next(d))
+		p.o.app.Streams.Note("%s is %s: %s; %s", offset.NameText(d.Name), h.Health, h.Why(), h.Health.Next(d))
 	}
 }
 
@@ -75,7 +76,7 @@ func (p *inspection) summary(d inspect.Description) string {
 	default:
 		what = append(what, fmt.Sprintf("%d members", len(d.Members)))
 	}
-	line := fmt.Sprintf("group %s (%s): ", d.Name, strings.Join(what, ", "))
+	line := fmt.Sprintf("group %s (%s): ", offset.NameText(d.Name), strings.Join(what, ", "))
 	switch {
 	case t.Committed:
 		line += fmt.Sprintf("lag %s", text.Count(t.Lag))

@@ -308,9 +308,9 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 	switch {
 	case len(d.Members) == 0:
 		p.allDenied = false
-		p.o.app.Streams.Note("group %s has no members (%s)", d.Name, strings.TrimSpace(string(d.Type)+" "+d.State))
+		p.o.app.Streams.Note("group %s has no members (%s)", offset.NameText(d.Name), strings.TrimSpace(string(d.Type)+" "+d.State))
 	case holders == 0:
-		p.o.app.Streams.Note("no member of group %s holds a partition that was asked for", d.Name)
+		p.o.app.Streams.Note("no member of group %s holds a partition that was asked for", offset.NameText(d.Name))
 	}
 }
 

@@ -19,7 +19,7 @@ type resolveOptions struct {
 	app       *cli.App
 	out       cli.OutputFlag
 	pos       cli.PositionFlags
-	group     string
+	group     cli.NameFlag
 	snap      cli.SnapshotFlags
 	origin    cli.OriginFlag
 	topics    topicChoice
@@ -72,7 +72,7 @@ records before and after the offset on each partition.` + cli.ExitStatus(
 	o.snap.Add(f)
 	o.origin.Add(c, f)
 	o.topics.add(f)
-	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` whose commit current means")
+	f.VarP(&o.group, "group", "g", "the `GROUP` whose commit current means")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
 	f.IntVar(&o.show, "show", 0, "print the `N` records before and after the offset")
@@ -130,7 +130,7 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	n := o.position.Needs()
 	// Nothing is moved, so nothing is skipped: that a checkpoint has records in flight is a warning here.
 	o.snap.InFlight = true
-	if n.Committed && !n.Foreign && o.group == "" {
+	if n.Committed && !n.Foreign && !o.group.Given {
 		return cli.Usagef("add --group GROUP", "%s is a group's commit, and no group was named", o.position)
 	}
 	return nil
@@ -233,8 +233,8 @@ func (o *resolveOptions) refusals(errs []error) error {
 // gather reads the facts. bad counts topics and partitions that do not exist; they are named on stderr.
 func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.Facts, int, error) {
 	q := inspect.GatherQuery{Position: o.position, Isolation: o.rules.Isolation}
-	if o.group != "" {
-		c, err := o.commitsOf(ctx, s, o.group)
+	if o.group.Given {
+		c, err := o.commitsOf(ctx, s, o.group.Name)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -245,7 +245,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 		return nil, 0, err
 	}
 	q.ClusterID, q.AllowOrigin = s.Cluster.ID, o.origin.Allow
-	if q.Saved, err = o.app.PickSaved(all, o.position, o.group, o.group != ""); err != nil {
+	if q.Saved, err = o.app.PickSaved(all, o.position, o.group.Name, o.group.Given); err != nil {
 		return nil, 0, err
 	}
 	var internal []string

@@ -24,7 +24,7 @@ type checkpointExportOptions struct {
 	app    *cli.App
 	snap   cli.SnapshotFlags
 	as     string
-	group  string
+	group  cli.NameFlag
 	marker string
 }
 
@@ -62,7 +62,7 @@ start where there is none.` + cli.ExitStatus(
 	o.snap.Add(f)
 	o.snap.AddInFlight(f)
 	f.StringVar(&o.as, "as", exportJSON, "`FORM`: json, kafka-csv, flink-sql or java")
-	f.StringVarP(&o.group, "group", "g", "", "the `GROUP` that the offsets are for (json), or the group column (kafka-csv)")
+	f.VarP(&o.group, "group", "g", "the `GROUP` that the offsets are for (json), or the group column (kafka-csv)")
 	f.StringVar(&o.marker, "marker", "fail", "a partition that was not read yet, in a form that takes numbers alone: `fail` or skip")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{exportJSON, exportKafkaCSV, exportFlinkSQL, exportJava}, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("marker", cobra.FixedCompletions([]string{"fail", "skip"}, cobra.ShellCompDirectiveNoFileComp))
@@ -141,9 +141,9 @@ func (o *checkpointExportOptions) json(w io.Writer, ref string, rows []exported)
 	if err != nil {
 		return err
 	}
-	g := migrate.Group{Name: o.group, Any: o.group == ""}
+	g := migrate.Group{Name: o.group.Name, Any: !o.group.Given}
 	for _, r := range rows {
-		row := migrate.Row{Group: o.group, Partition: r.Partition, Marker: r.at.Marker}
+		row := migrate.Row{Group: o.group.Name, Partition: r.Partition, Marker: r.at.Marker}
 		if r.at.Marker == "" {
 			c := r.at.Committed
 			row.Committed = &c
@@ -159,9 +159,9 @@ func (o *checkpointExportOptions) json(w io.Writer, ref string, rows []exported)
 func (o *checkpointExportOptions) kafkaCSV(w io.Writer, _ string, rows []exported) error {
 	out := make([]checkpointfile.CSVRow, len(rows))
 	for i, r := range rows {
-		out[i] = checkpointfile.CSVRow{Group: o.group, Partition: r.Partition, Offset: r.at.Offset}
+		out[i] = checkpointfile.CSVRow{Group: o.group.Name, Partition: r.Partition, Offset: r.at.Offset}
 	}
-	return checkpointfile.WriteKafkaCSV(w, out, o.group != "")
+	return checkpointfile.WriteKafkaCSV(w, out, o.group.Given)
 }
 
 // flinkSQL writes the options of a table for each topic: Flink takes specific offsets for one topic alone.
