@@ -151,14 +151,14 @@ func Decode(path string, data []byte, want Kind, newest int, contents any) (Head
 			return Header{}, bad(ErrDamaged, "", "the file is empty, a %s was expected", want)
 		}
 		if trimmed := bytes.TrimSpace(data); trimmed[0] != '{' {
-			return Header{}, bad(ErrForeign, "", "this is no file of koffset's: a %s was expected", want)
+			return Header{}, bad(ErrForeign, "", "this is not a koffset file: a %s was expected", want)
 		}
 		return Header{}, bad(ErrDamaged, "", "the file cannot be read as JSON: %v", err)
 	}
 	h := env.Header
 	switch {
 	case h.Kind == "":
-		return Header{}, bad(ErrForeign, "", "this is no file of koffset's: a %s was expected", want)
+		return Header{}, bad(ErrForeign, "", "this is not a koffset file: a %s was expected", want)
 	case h.Kind != want:
 		return Header{}, bad(ErrForeign, "", "this is a %s, a %s was expected", h.Kind, want)
 	case h.SchemaVersion > newest:

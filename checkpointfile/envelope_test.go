@@ -107,8 +107,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"the cluster changed", strings.Replace(string(good), "c-1", "c-2", 1), ErrDamaged, "changed after it was written"},
 		{"cut off", string(good[:len(good)-10]), ErrDamaged, "cannot be read as JSON"},
 		{"empty", " \n", ErrDamaged, "the file is empty"},
-		{"csv", "orders,0,42\n", ErrForeign, "no file of koffset's"},
-		{"other json", `{"version":1,"partitions":[]}`, ErrForeign, "no file of koffset's"},
+		{"csv", "orders,0,42\n", ErrForeign, "not a koffset file"},
+		{"other json", `{"version":1,"partitions":[]}`, ErrForeign, "not a koffset file"},
 		{"no contents", `{"kind":"koffset-plan","schema_version":1}`, ErrDamaged, "no contents"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

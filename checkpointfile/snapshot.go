@@ -242,7 +242,7 @@ type TwiceError struct {
 }
 
 func (e *TwiceError) Error() string {
-	return fmt.Sprintf("%s stands at two places: the sources %s and %s both read it", e.Partition, e.Sources[0], e.Sources[1])
+	return fmt.Sprintf("%s is at two positions: the sources %s and %s both read it", e.Partition, e.Sources[0], e.Sources[1])
 }
 
 // Origin is where the positions of a snapshot come from. Flink's do not say which cluster and which topics they are of.

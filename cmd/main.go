@@ -194,7 +194,11 @@ func report(ctx context.Context, a *cli.App, err error) offset.ErrorKind {
 			kind = offset.KindPartial // rows whose fate is not known weigh more than how the run ended
 		}
 		if f == nil || !f.Quiet {
-			a.Streams.Fail(render.Failure{Err: fmt.Errorf("interrupted: %w", err), Kind: kind})
+			hint := ""
+			if f != nil {
+				hint = f.Hint
+			}
+			a.Streams.Fail(render.Failure{Err: cli.Interrupted(err), Kind: kind, Hint: hint})
 		}
 		return kind
 	}

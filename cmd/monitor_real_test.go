@@ -360,7 +360,7 @@ func TestAgesOnARealLog(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, `"lag_seconds":null,"lag_to_head_seconds":null,"lag_time_basis":null,"lag_time_unknown":"future-timestamp"`) {
 		t.Errorf("a record that is stamped ahead of now: exit status %d\n%s%s", r.code, r.out, r.err)
 	}
-	if r := runLine(t, "-b", b.kafka.Bootstrap(), "check", b.prefix+"ahead", "--max-lag-time", "5m"); r.code != 4 || !strings.Contains(r.err, "its time lies in the future") {
+	if r := runLine(t, "-b", b.kafka.Bootstrap(), "check", b.prefix+"ahead", "--max-lag-time", "5m"); r.code != 4 || !strings.Contains(r.err, "its time is in the future") {
 		t.Errorf("check of an age that is unknown: exit status %d\n%s%s", r.code, r.out, r.err)
 	}
 	recordsWithoutATime(t, b)

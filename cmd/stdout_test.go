@@ -45,8 +45,8 @@ func TestExecuteWithoutAnOutput(t *testing.T) {
 	}{
 		{"a closed pipe before the plan was shown", "table", syscall.EPIPE, 1, false, "nothing was changed"},
 		{"a full disk before the plan was shown", "table", syscall.ENOSPC, 1, false, "nothing was changed"},
-		{"a closed pipe after it was executed", "json", syscall.EPIPE, 0, true, "to go back: koffset undo"},
-		{"a full disk after it was executed", "json", syscall.ENOSPC, 4, true, "to go back: koffset undo"},
+		{"a closed pipe after it was executed", "json", syscall.EPIPE, 0, true, "to undo: koffset undo"},
+		{"a full disk after it was executed", "json", syscall.ENOSPC, 4, true, "to undo: koffset undo"},
 		{"a full disk after it was executed, Kafka's CSV", "kafka-csv", syscall.ENOSPC, 4, true, "it was executed, and the rows could not be written"},
 	} {
 		unwritten := func(t *testing.T, buffered bool) {

@@ -72,7 +72,7 @@ func (c *Config) checkStart() error {
 		return usagef("limit this run instead, or name a folder for checkpoints", "a limit of the job counts over its runs, and without checkpoints in a folder nothing counts them")
 	}
 	if u := c.End.Until; u != nil && u.Kind == offset.AtTime && u.At.Time.After(c.now()) {
-		return usagef("leave the end out to read on, or name an instant that is past", "the end %s lies in the future", offset.FormatTime(u.At.Time))
+		return usagef("leave the end out to keep reading, or name an instant in the past", "the end %s is in the future", offset.FormatTime(u.At.Time))
 	}
 	if p := c.Start.Position; p != nil && p.Kind == offset.AfterStart {
 		return usagef("use current+N, start+N or end-N", "%s is not a place to start", p)
@@ -98,7 +98,7 @@ func (c *Config) checkGroup() error {
 	case len(c.End.Ranges) == 0 && c.startNeedsGroup():
 		if !c.Start.IsChosen() {
 			return usagef("give a group.id with {{group NAME}}, or choose where to start with {{start earliest}}, latest, @TIME or an offset",
-				"nobody chose where to start, which is group-offsets, and that needs a group.id")
+				"no start was chosen, which means group-offsets, and that needs a group.id")
 		}
 		return need("the start " + c.Start.String())
 	case c.Commit.Auto:

@@ -570,7 +570,7 @@ func TestForeignCommits(t *testing.T) {
 	}{
 		{"behind us is told and overwritten", 3, false, 20, "holds 3, this run left 20 and is at 20"},
 		{"ahead of us is left", 25, false, 25, "would go backwards"},
-		{"fails when asked to", 3, true, 3, "somebody else commits"},
+		{"fails when asked to", 3, true, 3, "another client commits"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			group := strings.ReplaceAll(c.name, " ", "-")

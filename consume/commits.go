@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -110,11 +111,11 @@ func (c *commits) account(res committed) error {
 	}
 	if len(res.failed) > 0 {
 		const shown = 5
-		text := strings.Join(res.failed[:min(shown, len(res.failed))], "; ")
+		why := strings.Join(res.failed[:min(shown, len(res.failed))], "; ")
 		if n := len(res.failed) - shown; n > 0 {
-			text += fmt.Sprintf("; and %d partitions more", n)
+			why += "; and " + text.More(n, "partition")
 		}
-		r.notify(warnf("", "the commit to group %s failed, the next one tries again: %s", r.cfg.Group, text))
+		r.notify(warnf("", "the commit to group %s failed, the next one tries again: %s", r.cfg.Group, why))
 	}
 	return res.fatal
 }
@@ -261,7 +262,7 @@ func (c *commits) judge(now inspect.Commits, positions []Position, out *committe
 			continue
 		}
 		out.foreign++
-		text := fmt.Sprintf("somebody else commits to group %s: %s holds %d, this run left %s and is at %d", c.r.cfg.Group, p.Partition, have.Offset, lastOf(c.ours[p.Partition]), p.Offset)
+		text := fmt.Sprintf("another client commits to group %s: %s holds %d, this run left %s and is at %d", c.r.cfg.Group, p.Partition, have.Offset, lastOf(c.ours[p.Partition]), p.Offset)
 		if c.r.cfg.Policies.FailOnForeign {
 			out.fatal = errorf(Failed, "give each of them a group.id of its own", "%s", text)
 			return nil

@@ -33,7 +33,7 @@ type Config struct {
 
 	// Rate bounds how fast records are handed to the sink; the zero value is no bound.
 	Rate Rate
-	// Discovery is how often new partitions are looked for: 0 is every 5 minutes, negative is never. A run with an end
+	// Discovery is how often to check for new partitions: 0 is every 5 minutes, negative is never. A run with an end
 	// never looks. New partitions start at the log start.
 	Discovery time.Duration
 

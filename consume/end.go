@@ -101,7 +101,7 @@ func (r *run) sayShort(s *Summary) {
 	if n := len(s.Short); n > 0 {
 		hint := "start it again later: it reads the whole again"
 		if s.Kept != "" {
-			hint = "start it again later with {{restore latest}}: it goes on there"
+			hint = "start it again later with {{restore latest}} to continue there"
 		}
 		const shown = 5
 		why := strings.Join(s.Short[:min(shown, n)], "; ")
@@ -112,7 +112,7 @@ func (r *run) sayShort(s *Summary) {
 	}
 	if n := r.stats.outside.Load(); n > 0 {
 		r.notify(warnf("the times of the topic are not in order: filter by time behind koffset, or begin earlier and end later",
-			"%s of the records lie outside the window: their own times are before its start or at or after its end, and records of the window may lie outside what was read", text.Count(n)))
+			"%s of the records are outside the window: their own times are before its start or at or after its end, and records of the window may be outside what was read", text.Count(n)))
 	}
 }
 

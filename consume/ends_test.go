@@ -80,7 +80,7 @@ func TestEndRefusals(t *testing.T) {
 		// with a policy instead of the refusal
 		clamped, skipped []string
 	}{
-		{"before the start", consume.Config{Topics: topics(f.Topic), Start: from(t, "9"), End: until(t, "7")}, consume.Refused, "the end 7 lies before the start 9", nil, nil},
+		{"before the start", consume.Config{Topics: topics(f.Topic), Start: from(t, "9"), End: until(t, "7")}, consume.Refused, "the end 7 is before the start 9", nil, nil},
 		{"past the log end", consume.Config{Topics: topics(f.Topic), Start: from(t, "8"), End: until(t, "9000")}, consume.Refused, "9000", all(span(f.Topic, 0, 8, 10), span(f.Topic, 1, 8, 10), span(f.Topic, 2, 8, 10)), nil},
 		{"a range past the log end", ranged(f.Topic + ":1=8:5000"), consume.Refused, "the range ends at 5000, past the log end 10", span(f.Topic, 1, 8, 10), nil},
 		{"of another topic", consume.Config{Topics: topics(f.Topic), Start: from(t, "earliest"), End: until(t, "nosuch:0=5")}, consume.NotFound, "the end names nosuch:0, which is not read", nil, nil},
@@ -187,7 +187,7 @@ func TestUnsortedWindow(t *testing.T) {
 		says     string
 	}{
 		"both ends are one offset": {[]int64{9000, 2000, 3000, 12000}, 1000, 5000, 0, "both ends of the window are one offset on 1 of 1 partitions"},
-		"records outside":          {[]int64{1000, 2000, 500, 9000, 2500}, 800, 5000, 3, "1 of the records lie outside the window"},
+		"records outside":          {[]int64{1000, 2000, 500, 9000, 2500}, 800, 5000, 3, "1 of the records are outside the window"},
 		"in order":                 {[]int64{1000, 2000, 3000, 4000}, 1500, 3500, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

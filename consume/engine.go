@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	return e.Run(ctx)
 }
 
-// New checks the configuration, takes the job's lock, finds the checkpoint to go on from, and resolves where every
+// New checks the configuration, takes the job's lock, finds the checkpoint to continue from, and resolves where every
 // partition starts and ends. It writes nothing and commits nothing. Call Close when the engine is not needed any more.
 //
 // The error is an *Error: Usage for a configuration that cannot be used, Refused where a policy or a limit refuses,
@@ -181,7 +181,7 @@ func (c *Config) mode() string {
 type Summary struct {
 	Ended Ending
 	Stats Stats
-	// Kept is the checkpoint to go on from; empty where none is kept.
+	// Kept is the checkpoint to continue from; empty where none is kept.
 	Kept string
 	// KeptWhy says why it was kept, or why none was.
 	KeptWhy string

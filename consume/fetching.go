@@ -161,14 +161,14 @@ func (r *run) fetchFailed(topic string, partition int32, p *part, err error) err
 	case errors.Is(err, kerr.OffsetOutOfRange) && p != nil:
 		return r.outOfRange(p)
 	case errors.As(err, &lost):
-		return errorf(Failed, "the log was truncated, as after an unclean leader election: choose where to go on with {{start POSITION}}",
+		return errorf(Failed, "the log was truncated, as after an unclean leader election: choose where to continue with {{start POSITION}}",
 			"%s: the log lost records that were read: position %d (leader epoch %d), the log diverged at %d", where, lost.ConsumedTo, lost.ConsumedToEpoch, lost.ResetTo)
 	case errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition):
 		return r.topicFailed(topic, where, err)
 	case errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed):
 		return errorf(Failed, "the principal needs Read on the topic", "%s: %w", where, err)
 	case passes(err):
-		r.tellPassing("%s: %v; the run goes on when it has passed", where, err)
+		r.tellPassing("%s: %v; the run continues when it has passed", where, err)
 		return nil
 	}
 	return errorf(Failed, "", "fetch %s: %w", where, err)
@@ -190,7 +190,7 @@ func (r *run) topicFailed(topic, where string, err error) error {
 			return changed
 		}
 	}
-	r.tellPassing("%s: %v; the run goes on when it has passed", where, err)
+	r.tellPassing("%s: %v; the run continues when it has passed", where, err)
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (r *run) outOfRange(p *part) error {
 	b := log.Bounds
 	switch {
 	case p.seen > b.End:
-		return errorf(Failed, "was the log truncated, or the topic created again? choose where to go on with {{start POSITION}}",
+		return errorf(Failed, "was the log truncated, or the topic created again? choose where to continue with {{start POSITION}}",
 			"%s: position %d is past the log end %d", p.Partition, p.seen, b.End)
 	case p.seen >= b.Start:
 		r.resumeFetching(p) // it passed by itself
@@ -245,7 +245,7 @@ func (r *run) outOfRange(p *part) error {
 		if r.cfg.Policies.Reset == ResetEarliest && r.cfg.Start.Mode() == ModeGroupOffsets {
 			break
 		}
-		return errorf(Failed, "add {{if-expired earliest}} to go on at the log start, read faster, or keep the topic longer",
+		return errorf(Failed, "add {{if-expired earliest}} to continue at the log start, read faster, or keep the topic longer",
 			"%s: retention passed the reader: position %d, log start %d: %d offsets are lost", p.Partition, p.seen, b.Start, lost)
 	}
 	r.notify(warnf("", "%s: retention passed the reader: position %d, log start %d: %d offsets are lost, going on at %s %d", p.Partition, p.seen, b.Start, lost, word, to))

@@ -113,14 +113,14 @@ func WriteMetrics(w io.Writer, s Stats) error {
 		}
 	}
 	one("silent_partitions", "gauge", "Partitions whose broker has not answered for 10 s or more.", float64(silent))
-	one("records_outside_window_total", "counter", "Records of a run from one time to another whose own time lies outside.", float64(s.OutsideWindow))
+	one("records_outside_window_total", "counter", "Records of a run from one time to another whose own time is outside.", float64(s.OutsideWindow))
 	one("records_total", "counter", "Records handed to the sink.", float64(s.Records))
 	one("bytes_total", "counter", "Bytes of keys and values handed to the sink.", float64(s.Bytes))
 	one("sink_blocked_seconds_total", "counter", "Time spent waiting for the sink.", s.SinkBlocked.Seconds())
 	one("throttled_seconds_total", "counter", "Time spent waiting for the rate.", s.Throttled.Seconds())
 	one("commits_succeeded_total", "counter", "Commits that succeeded (Flink: commitsSucceeded).", float64(s.CommitsSucceeded))
 	one("commits_failed_total", "counter", "Commits that failed (Flink: commitsFailed).", float64(s.CommitsFailed))
-	one("foreign_commits_total", "counter", "Commits of somebody else that were seen in the run's group.", float64(s.ForeignCommits))
+	one("foreign_commits_total", "counter", "Commits of other clients that were seen in the run's group.", float64(s.ForeignCommits))
 	if k := s.Checkpoints; k.On {
 		one("checkpoints_completed_total", "counter", "Checkpoints that completed.", float64(k.Completed))
 		one("checkpoints_failed_total", "counter", "Checkpoints that failed, with those past their timeout.", float64(k.Failed))

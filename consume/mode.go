@@ -210,7 +210,7 @@ func ParseSpecificOffsets(s, topic string) (map[offset.Partition]offset.Position
 			part.Topic = t
 		}
 		if part.Topic == "" {
-			return nil, usagef("with several topics write topic:NAME before each partition", "specific-offsets: %q does not say which topic it is of", entry)
+			return nil, usagef("with several topics write topic:NAME before each partition", "specific-offsets: %q names no topic", entry)
 		}
 		n, err := strconv.ParseInt(fields["partition"], 10, 32)
 		if err != nil || n < 0 {
@@ -222,7 +222,7 @@ func ParseSpecificOffsets(s, topic string) (map[offset.Partition]offset.Position
 			return nil, usagef(form, "specific-offsets: %q has no offset: %w", entry, err)
 		}
 		if _, twice := out[part]; twice {
-			return nil, usagef("", "specific-offsets: %s stands in it twice", part)
+			return nil, usagef("", "specific-offsets: %s is listed twice", part)
 		}
 		out[part] = pos
 	}

@@ -49,7 +49,7 @@ func (c *Config) chosenNotices(p *Plan, f planFacts) []Notice {
 		return nil
 	}
 	if !c.Start.IsChosen() {
-		out = append(out, infof("nobody chose where to start: group-offsets, the commits of group %s", c.Group))
+		out = append(out, infof("no start was chosen: group-offsets, the commits of group %s", c.Group))
 	}
 	if c.Start.Mode() == ModeTimestamp {
 		out = append(out, infof("start at the first record at or after %s", offset.FormatTime(c.Start.Position.At.Time)))

@@ -186,7 +186,7 @@ func refuseAll(errs []error) error {
 		}
 	}
 	if n := len(errs) - shown; n > 0 {
-		lines = append(lines, fmt.Sprintf("and %d partitions more", n))
+		lines = append(lines, fmt.Sprintf("and %s", text.More(n, "partition")))
 	}
 	return &Error{Kind: kind, Problem: "nothing was read: " + strings.Join(lines, "; "), Hint: hint, Err: errors.Join(errs...)}
 }
@@ -340,7 +340,7 @@ func explainRefusal(c *Config, err error) error {
 	case offset.ReasonExpired:
 		lost := r.Bounds.Start - *r.Asked
 		r.Detail += fmt.Sprintf(": %d offsets are lost", lost)
-		r.Hint = "add {{if-expired earliest}} to go on at the log start, or set auto.offset.reset"
+		r.Hint = "add {{if-expired earliest}} to continue at the log start, or set auto.offset.reset"
 	case offset.ReasonOutOfRange:
 		r.Hint = "was the topic deleted and created again? {{if-expired earliest}} starts at the log start"
 	}
@@ -367,7 +367,7 @@ func resolveRange(c *Config, f partFacts, rg Range, row *PlanRow) (offset.Target
 	}
 	switch c.Policies.OutOfRange {
 	case offset.OutOfRangeClamp:
-		row.EndDetail = fmt.Sprintf("the range goes on to %d, the log ends at %d", rg.To, last)
+		row.EndDetail = fmt.Sprintf("the range ends at %d, the log at %d", rg.To, last)
 		end, row.EndReason = last, offset.ReasonClampedToEnd
 	case offset.OutOfRangeSkip:
 		return offset.Target{Leave: true, Reason: offset.ReasonSkipped, Detail: fmt.Sprintf("the range ends at %d, past the log end %d", rg.To, last)}, nil
@@ -402,18 +402,18 @@ func (r *PlanRow) checkEnd(c *Config) error {
 	switch r.Reason {
 	case offset.ReasonCommitted, ReasonRestored:
 		// The group, or the job, has passed the end already.
-		r.EndDetail = fmt.Sprintf("the end %d is behind it: nothing is left to read", end)
+		r.EndDetail = fmt.Sprintf("the end %d is before it: nothing is left to read", end)
 		return nil
 	}
 	switch c.Policies.OutOfRange {
 	case offset.OutOfRangeClamp:
-		r.EndDetail = fmt.Sprintf("the end %d lies before the start: nothing is read", end)
+		r.EndDetail = fmt.Sprintf("the end %d is before the start: nothing is read", end)
 		r.End = &r.Start
 	case offset.OutOfRangeSkip:
-		r.Skip, r.Reason, r.Detail = true, offset.ReasonSkipped, fmt.Sprintf("the end %d lies before the start %d", end, r.Start)
+		r.Skip, r.Reason, r.Detail = true, offset.ReasonSkipped, fmt.Sprintf("the end %d is before the start %d", end, r.Start)
 	default:
 		return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "{{out-of-range skip}} leaves such partitions out",
-			Detail: fmt.Sprintf("%s: the end %d lies before the start %d", r.Partition, end, r.Start)}
+			Detail: fmt.Sprintf("%s: the end %d is before the start %d", r.Partition, end, r.Start)}
 	}
 	return nil
 }

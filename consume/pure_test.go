@@ -115,7 +115,7 @@ func TestParseSpecificOffsets(t *testing.T) {
 			t.Errorf("%q was read as %v", bad, got)
 		}
 	}
-	if _, err := ParseSpecificOffsets("partition:0,offset:1", ""); err == nil || !strings.Contains(err.Error(), "which topic") {
+	if _, err := ParseSpecificOffsets("partition:0,offset:1", ""); err == nil || !strings.Contains(err.Error(), "names no topic") {
 		t.Errorf("without a topic: %v", err)
 	}
 }

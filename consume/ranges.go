@@ -97,7 +97,7 @@ func checkRanges(rs []Range) error {
 	seen := map[offset.Partition]Range{}
 	for _, r := range rs {
 		if o, twice := seen[r.Partition]; twice {
-			return usagef("one run reads one range of a partition", "ranges %s and %s are of the same partition", o, r)
+			return usagef("one run reads one range of a partition", "ranges %s and %s name the same partition", o, r)
 		}
 		seen[r.Partition] = r
 	}

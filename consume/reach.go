@@ -139,7 +139,7 @@ func (r *run) tellSilence(now time.Time) {
 		r.notify(infof("every partition answers again"))
 	case n > 0 && now.Sub(r.reach.told) >= retell:
 		r.reach.told = now
-		r.notify(warnf("the run goes on when it is back", "%s: %v", silentText(n, worst.Partition.String(), worst.silent()), r.reach.cause))
+		r.notify(warnf("the run continues when it is back", "%s: %v", silentText(n, worst.Partition.String(), worst.silent()), r.reach.cause))
 	}
 }
 
@@ -169,6 +169,6 @@ func (r *run) giveUp() error {
 	if left == 0 {
 		return nil
 	}
-	return errorf(Unreachable, "a job with checkpoints goes on with {{restore latest}}; a longer {{timeout}} waits longer",
+	return errorf(Unreachable, "a job with checkpoints continues with {{restore latest}}; a longer {{timeout}} waits longer",
 		"no broker has answered for %s, and %d partitions are not read to their end: %w", worst.Round(time.Second), left, r.reach.cause)
 }

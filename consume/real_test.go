@@ -138,7 +138,7 @@ func TestRealTwoEngines(t *testing.T) {
 	fast := cfg(ahead, &collector{})
 	fast.Start = from(t, "150")
 	two := start(t, fast)
-	kafkatest.Until(t, "the slow one says that somebody else commits", func() bool { return behind.has("somebody else commits to group " + topic) })
+	kafkatest.Until(t, "the slow one says that another client commits", func() bool { return behind.has("another client commits to group " + topic) })
 	if got := kafkatest.CommittedOffsets(t, cl, topic, topic)[0]; got != 200 {
 		t.Errorf("committed %d, want 200: the slow one must not move it back", got)
 	}

@@ -87,15 +87,15 @@ func findRestore(k Checkpoints) (found, error) {
 func chooseCheckpoint(k Checkpoints, refs []checkpointfile.CheckpointRef, f *found) (string, error) {
 	if len(refs) == 0 && (k.Restore == "" || k.Restore == RestoreLatest) {
 		if old := checkpointfile.OldJobDir(k.Dir, k.Job); old != "" {
-			return "", usagef("restore the one that is this job's by its path, or start anew with none",
+			return "", usagef("restore this job's checkpoint by its path, or start over with none",
 				"job %s has no checkpoint, and an older koffset kept those of jobs with such names in %s", k.Job, old)
 		}
 	}
 	switch k.Restore {
 	case "":
 		if n := len(refs); n > 0 {
-			return "", usagef("add {{restore latest}} to go on from it, or {{restore none}} to start anew",
-				"job %s has checkpoints (the newest is %s), and nothing says whether to go on from them", k.Job, refs[n-1].Path)
+			return "", usagef("add {{restore latest}} to continue from it, or {{restore none}} to start over",
+				"job %s has checkpoints (the newest is %s), and whether to continue from them was not chosen", k.Job, refs[n-1].Path)
 		}
 		return "", nil
 	case RestoreNone:
@@ -108,7 +108,7 @@ func chooseCheckpoint(k Checkpoints, refs []checkpointfile.CheckpointRef, f *fou
 		newest := refs[len(refs)-1].Path
 		// Where a file system does not tell upper and lower case apart two names lead to one folder.
 		if chk, _, err := checkpointfile.ReadCheckpoint(newest); err == nil && chk.Job != "" && chk.Job != k.Job {
-			return "", errorf(Refused, "give this job another name", "checkpoint %s is of job %s, this is job %s", newest, chk.Job, k.Job)
+			return "", errorf(Refused, "give this job another name", "checkpoint %s was made by job %s, this is job %s", newest, chk.Job, k.Job)
 		}
 		return newest, nil
 	}
@@ -155,16 +155,16 @@ func (r *restored) fits(c *Config, here offset.Here) error {
 		return refuse("its records went to %s, this run writes to %s", sinkName(r.chk.Sink.Kind, r.chk.Sink.Location), sinkName(info.Kind, info.Location))
 	}
 	if r.chk.Group != c.Group {
-		r.notices = append(r.notices, warnf("", "the checkpoint is of group %q, this run commits to %q", r.chk.Group, c.Group))
+		r.notices = append(r.notices, warnf("", "the checkpoint was made for group %q, this run commits to %q", r.chk.Group, c.Group))
 	}
 	if iso := c.isolation().String(); r.chk.Isolation != iso {
 		r.notices = append(r.notices, warnf("", "the checkpoint was read with %s, this run reads with %s", r.chk.Isolation, iso))
 	}
 	if mode := c.mode(); r.chk.Mode != "" && r.chk.Mode != mode {
-		r.notices = append(r.notices, warnf("", "the checkpoint was made in mode %s, this run goes on in %s", r.chk.Mode, mode))
+		r.notices = append(r.notices, warnf("", "the checkpoint was made in mode %s, this run uses %s", r.chk.Mode, mode))
 	}
 	if limit := c.End.JobRecords; limit > 0 && r.chk.Records >= limit {
-		return errorf(Refused, "raise the limit of the job, or start anew with {{restore none}}", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, text.Count(r.chk.Records), text.Count(limit))
+		return errorf(Refused, "raise the limit of the job, or start over with {{restore none}}", "checkpoint %s: the job has delivered %s records already, and is to deliver %s", r.from.Path, text.Count(r.chk.Records), text.Count(limit))
 	}
 	return nil
 }
@@ -236,6 +236,6 @@ func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target,
 		return offset.Target{Offset: end, Reason: offset.ReasonExpired, Asked: &n,
 			Detail: fmt.Sprintf("the restored offset %d has expired: %d offsets are lost, log end taken", n, end-n)}, nil
 	}
-	return refuse(offset.ReasonExpired, "add {{if-expired earliest}} to go on at the log start",
+	return refuse(offset.ReasonExpired, "add {{if-expired earliest}} to continue at the log start",
 		"the restored offset %d is below log start %d: %d offsets are lost", n, b.Start, lost)
 }

@@ -174,7 +174,7 @@ type Lookup struct {
 
 // ErrUnsupported is the error of a Lookup whose question the broker does not know: max-timestamp came with Kafka 3.0,
 // the tiered offsets with 3.4 and 3.9.
-var ErrUnsupported = errors.New("the broker does not know this question")
+var ErrUnsupported = errors.New("the broker does not support this request")
 
 // FindTimes looks up the first record at or after an instant, each partition with its own. Read the bounds before: a
 // record that arrives between the two questions is then found, and not skipped.

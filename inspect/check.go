@@ -225,7 +225,7 @@ func ageWords(why AgeReason) string {
 	case AgeNoTimestamp:
 		return "it carries no time"
 	case AgeFuture:
-		return "its time lies in the future"
+		return "its time is in the future"
 	case AgeNoCommit:
 		return "nothing is committed"
 	case AgeDenied:

@@ -129,7 +129,7 @@ func DescribeNamed(ctx context.Context, cl *kgo.Client, names []string) (map[str
 }
 
 // errNoCall says that the broker does not know the describe call at all.
-var errNoCall = errors.New("the broker does not know this call")
+var errNoCall = errors.New("the broker does not support this request")
 
 type describer struct {
 	cl    *kgo.Client

@@ -457,9 +457,9 @@ func (x translator) whyNoRecord() string {
 	d := decision{r: x.r, e: x.e, a: a}
 	switch {
 	case a.drained():
-		return "the source holds no record to look for, and the target does"
+		return "the source has no record to search for, and the target has some"
 	case len(a.At)+len(a.Before) == 0:
-		return "the source holds no record to look for"
+		return "the source has no record to search for"
 	case s == nil:
 		return "the target was not searched"
 	case s.Stamped:

@@ -158,7 +158,7 @@ func dealtAnew(all []*sibling) map[string]string {
 			found[topic]++
 			keyed[topic] = keyed[topic] || s.fp.Key != (Hash{})
 			if words[topic] == "" {
-				words[topic] = fmt.Sprintf("a record of %s (%s) lies on its partition %d", s.item.Row.Partition, describe(s.fp), s.part.Partition)
+				words[topic] = fmt.Sprintf("a record of %s (%s) is on its partition %d", s.item.Row.Partition, describe(s.fp), s.part.Partition)
 			}
 		}
 	}

@@ -212,7 +212,7 @@ func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
 		case r.Status == inspect.StatusUnstable:
 			row.Provisional, row.Error = true, "a transaction that is open holds a commit for it: what is stored then is not known yet"
 		case r.Committed != nil && r.Committed.Offset < 0:
-			row.Error = fmt.Sprintf("the stored number %d is no offset", r.Committed.Offset)
+			row.Error = fmt.Sprintf("the stored number %d is not a valid offset", r.Committed.Offset)
 		default:
 			row.Committed = r.Committed
 		}

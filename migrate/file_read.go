@@ -135,7 +135,7 @@ func ReadExport(path string, in io.Reader) (*Export, error) {
 func (r *exportReader) head() error {
 	var h headLine
 	if err := r.next(&h); err != nil || h.Kind == "" {
-		return r.bad(checkpointfile.ErrForeign, "koffset migrate export writes such a file", "this is no export of koffset's")
+		return r.bad(checkpointfile.ErrForeign, "koffset migrate export writes such a file", "this is not a koffset export")
 	}
 	switch {
 	case h.Kind != checkpointfile.KindExport:
@@ -155,7 +155,7 @@ func (r *exportReader) topic(l anyLine) error {
 		t.Error = *l.Error
 	}
 	if len(l.Partitions) > 0 && json.Unmarshal(l.Partitions, &t.Partitions) != nil {
-		return r.bad(checkpointfile.ErrDamaged, "", "topic %s: its partition count %s is no number", t.Name, l.Partitions)
+		return r.bad(checkpointfile.ErrDamaged, "", "topic %s: its partition count %s is not a number", t.Name, l.Partitions)
 	}
 	r.x.Topics = append(r.x.Topics, t)
 	return nil
@@ -185,7 +185,7 @@ func (r *exportReader) end(l anyLine) error {
 	}
 	// Two files in one would lose the second without a word.
 	if r.line++; r.dec.More() {
-		return r.bad(checkpointfile.ErrDamaged, "import each export by itself", "something follows the end of the export")
+		return r.bad(checkpointfile.ErrDamaged, "import one export at a time", "something follows the end of the export")
 	}
 	for i := range r.x.Groups {
 		// An older koffset wrote offsets of a checkpoint that are for any group as those of the group with the empty name.
@@ -204,7 +204,7 @@ func jsonWords(err error) error {
 		return err
 	}
 	if t.Field == "" {
-		return fmt.Errorf("a %s stands where something else belongs", t.Value)
+		return fmt.Errorf("unexpected %s", t.Value)
 	}
 	return fmt.Errorf("%s is a %s, and something else belongs there", t.Field, t.Value)
 }
@@ -223,7 +223,7 @@ func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 		}
 		seen[r.Partition] = true
 		if j.Topic == "" || j.Partition < 0 || j.Offset != nil && *j.Offset < 0 {
-			return nil, fmt.Errorf("%s is no partition, or its offset is negative", r.Partition)
+			return nil, fmt.Errorf("%s is not a partition, or its offset is negative", r.Partition)
 		}
 		if j.Offset != nil {
 			r.Committed = &offset.Committed{Offset: *j.Offset, LeaderEpoch: j.LeaderEpoch, Metadata: j.Metadata}

@@ -90,7 +90,7 @@ func committedAt(t *testing.T, cl *kgo.Client, group, topic string) int64 {
 }
 
 // Twenty rounds, two of three of which are cut short around their commit: what sync committed is never taken for somebody else's, and
-// what somebody else commits is left from then on, also by a syncer that starts again.
+// what another client commits is left from then on, also by a syncer that starts again.
 func TestRoundsWithCrashes(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))

@@ -102,7 +102,7 @@ func (s SyncState) Load() (map[checkpointfile.Key]Carried, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	case errors.As(err, &broken) && broken.Hint == "":
-		broken.Hint = "without that file no commit on the target is known to be this sync's: move it away to begin anew, and what others committed since is carried over if it is behind"
+		broken.Hint = "without that file no commit on the target is known to be this sync's: move it away to start over, and what others committed since is carried over if it is behind"
 	}
 	for _, r := range f.Rows {
 		k := checkpointfile.Key{Group: r.Group, Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}}

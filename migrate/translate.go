@@ -169,7 +169,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 	for _, s := range rules.Strategies {
 		t, why := x.try(s)
 		if e.Elsewhere != "" && why == "" && (s == ByRecord || s == Same && !e.SameTopic) {
-			t.Outcome, t.Again, t.Latest, t.Proof = Unproven, 0, 0, "the partitions were dealt anew on the target: "+e.Elsewhere
+			t.Outcome, t.Again, t.Latest, t.Proof = Unproven, 0, 0, "records are on other partitions on the target: "+e.Elsewhere
 		}
 		switch {
 		case why != "":
@@ -294,7 +294,7 @@ func (x translator) mm2() (t Translation, why string) {
 	case c == nil:
 		return t, why
 	case c.Source > x.p:
-		return t, fmt.Sprintf("MirrorMaker's checkpoint is of %d, the group stands at %d: it was moved back since", c.Source, x.p)
+		return t, fmt.Sprintf("MirrorMaker's checkpoint is at %d, the group at %d: it was moved back since", c.Source, x.p)
 	case len(x.e.Syncs) > 0 && c.Target > x.e.Syncs[0].Target:
 		return t, fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d, but its offset syncs begin with %d at %d: they contradict it",
 			c.Source, c.Target, x.e.Syncs[0].Source, x.e.Syncs[0].Target)
@@ -321,7 +321,7 @@ func (x translator) pairs(syncs []Sync, what string) (t Translation, why string)
 	}
 	s := syncs[i-1]
 	t = Translation{Offset: s.Target + 1, Outcome: Again, Again: x.p - s.Source - 1, Latest: x.e.Bounds.End,
-		Proof: fmt.Sprintf("%s: %d is %d, and %d lies after it", what, s.Source, s.Target, x.p)}
+		Proof: fmt.Sprintf("%s: %d is %d, and %d is after it", what, s.Source, s.Target, x.p)}
 	if i < len(syncs) { // the next one is of an unread record
 		t.Latest = syncs[i].Target
 		t.Offset = min(t.Offset, t.Latest)

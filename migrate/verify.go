@@ -150,7 +150,7 @@ func (c Checked) resolved(i *Item) Checked {
 		}
 		return by(VerdictAhead, n, counted)
 	case i.Translation.Again > 0:
-		c.Verdict, c.Detail = VerdictUnknown, fmt.Sprintf("the position lies from %d to %d: %s", low, high, i.Proof)
+		c.Verdict, c.Detail = VerdictUnknown, fmt.Sprintf("the position is between %d and %d: %s", low, high, i.Proof)
 		return c
 	}
 	return by(VerdictSame, 0, true)

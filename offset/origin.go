@@ -370,9 +370,9 @@ func (o Origin) unknown(here Here, topics []string) string {
 	switch {
 	case len(noID) == 0: // a topic id says which cluster it is of, too
 	case o.ClusterID == "" && len(o.TopicIDs) == 0:
-		return fmt.Sprintf("%s does not say which cluster and topics its offsets are of: they are taken for offsets of this cluster", o.From)
+		return fmt.Sprintf("%s does not say which cluster and topics its offsets belong to: they are taken as offsets of this cluster", o.From)
 	case o.ClusterID == "":
-		return fmt.Sprintf("%s does not say which cluster its offsets of %s are of: they are taken for offsets of this cluster", o.From, someOf(noID))
+		return fmt.Sprintf("%s does not say which cluster its offsets of %s belong to: they are taken as offsets of this cluster", o.From, someOf(noID))
 	case here.ClusterID == "":
 		return fmt.Sprintf("%s has offsets of cluster %s, and this cluster tells no id: they are taken for offsets of this cluster", o.From, o.ClusterID)
 	default:

@@ -81,7 +81,7 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 		return Position{Kind: Exact, N: int64(n)}, nil
 	}
 	if strings.HasPrefix(word, "start-") || strings.HasPrefix(word, "end+") {
-		return Position{}, syntaxf(word, "use start+N or end-N", "%q lies outside the log", word)
+		return Position{}, syntaxf(word, "use start+N or end-N", "%q is outside the log", word)
 	}
 	return Position{}, syntaxf(word, meantTime(word, forms), "%q is not a position", word)
 }

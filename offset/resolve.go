@@ -103,7 +103,7 @@ func (x resolver) resolve(p Position) (Target, error) {
 	case OfGroup, OfFile, OfCheckpoint, OfStore:
 		return x.foreign(p)
 	}
-	return Target{}, x.refuse(ReasonUnreadable, nil, "", "%s: %q is no position on a partition", x.part, p)
+	return Target{}, x.refuse(ReasonUnreadable, nil, "", "%s: %q is not a position on a partition", x.part, p)
 }
 
 func (x resolver) start(why Reason, detail string) Target {
@@ -189,7 +189,7 @@ func (x resolver) current(p Position) (Target, error) {
 		return x.ifNoCommit(ReasonNoCommit, "the group has no commit for it")
 	}
 	if c.Offset < 0 {
-		return x.ifNoCommit(ReasonNegative, fmt.Sprintf("the group's commit is %d, which is no offset", c.Offset))
+		return x.ifNoCommit(ReasonNegative, fmt.Sprintf("the group's commit is %d, which is not a valid offset", c.Offset))
 	}
 	if p.Kind == FromCurrent && p.N != 0 {
 		return x.shift(c.Offset, p.N, "commit")
@@ -302,7 +302,7 @@ func (x resolver) foreign(p Position) (Target, error) {
 		return x.marked(p, f.Marker)
 	}
 	if f.Offset < 0 {
-		return x.ifNoCommit(ReasonNegative, fmt.Sprintf("%s has %d, which is no offset", p, f.Offset))
+		return x.ifNoCommit(ReasonNegative, fmt.Sprintf("%s has %d, which is not a valid offset", p, f.Offset))
 	}
 	t, err := x.stored(f.Offset, f.LeaderEpoch, ReasonCopied, fmt.Sprintf("the offset of %s", p))
 	if err == nil && t.Reason == ReasonCopied {

@@ -354,7 +354,7 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 		}
 	}
 	if stable > 0 {
-		add(NotePastStable, "%s past the last stable offset: records of a transaction that is still open would be skipped", plural(stable, "target lies", "targets lie"))
+		add(NotePastStable, "%s past the last stable offset: records of a transaction that is still open would be skipped", plural(stable, "target is", "targets are"))
 	}
 	if gone > 0 {
 		add(NoteGone, "%s on topics or partitions that do not exist any more, and left alone", plural(gone, "commit is", "commits are"))

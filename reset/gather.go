@@ -90,7 +90,7 @@ func topicErr(t inspect.Topic) error {
 	case t.Err == nil:
 		return nil
 	case isUnknown(t.Err):
-		return &NotFoundError{What: "topic", Name: t.Name, Text: "it may also be hidden for want of DESCRIBE on it"}
+		return &NotFoundError{What: "topic", Name: t.Name, Text: "it may also be hidden from users without DESCRIBE on it"}
 	}
 	return fmt.Errorf("topic %q: %w", t.Name, t.Err)
 }

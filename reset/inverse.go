@@ -89,7 +89,7 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts, 
 		refuse(&row, offset.ReasonUnreadable, now.Err.Error(), "")
 	case same(row.From, before):
 		row.Action, row.To = checkpointfile.ActionNone, row.From
-		row.Detail = "it stands as it did before"
+		row.Detail = "it is as it was before"
 		if before != nil && before.LeaderEpoch != row.From.LeaderEpoch && same(row.From, was.To) {
 			row.Action, row.To, row.Detail = checkpointfile.ActionCommit, before, "" // the operation changed the epoch alone
 		}

@@ -108,13 +108,13 @@ func (m Mends) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, s
 		m.cure(&row, one, r.Rules.Isolation, m.NoCommit, "no commit, while the group commits elsewhere on the topic")
 		return row, true
 	case at.Offset < 0:
-		m.cure(&row, one, r.Rules.Isolation, m.Negative, fmt.Sprintf("the commit is %d, which is no offset", at.Offset))
+		m.cure(&row, one, r.Rules.Isolation, m.Negative, fmt.Sprintf("the commit is %d, which is not a valid offset", at.Offset))
 		return row, true
 	}
 	b := one.Bounds
 	switch {
 	case at.Offset > b.End:
-		m.cure(&row, one, r.Rules.Isolation, m.PastEnd, fmt.Sprintf("the commit %d lies %d past log end %d", at.Offset, at.Offset-b.End, b.End))
+		m.cure(&row, one, r.Rules.Isolation, m.PastEnd, fmt.Sprintf("the commit %d is %d past log end %d", at.Offset, at.Offset-b.End, b.End))
 	case at.Offset < b.Start:
 		m.cure(&row, one, r.Rules.Isolation, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %d offsets expired unread", at.Offset, b.Start, b.Start-at.Offset))
 	case newer(at.LeaderEpoch, one.EndEpoch):

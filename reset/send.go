@@ -130,7 +130,7 @@ func (a *applier) answered(j commits.Job, rows []int, err error) {
 		outcome = OutcomeUnknown
 	default:
 		if j.Op == commits.Remove && errors.Is(err, kerr.UnknownTopicOrPartition) {
-			err = fmt.Errorf("a broker deletes no commit of a topic or partition that it does not know; it drops them by itself (%w)", err)
+			err = fmt.Errorf("a broker refuses to delete commits of a topic or partition that it does not know; it drops them on its own (%w)", err)
 		}
 		if j.Op == commits.Remove && j.Group == "" && errors.Is(err, kerr.InvalidGroupID) {
 			err = fmt.Errorf("a broker deletes no single commit of the group with the empty name, only the group as a whole (%w)", err)

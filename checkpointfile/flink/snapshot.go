@@ -256,7 +256,7 @@ func parse(r io.ReaderAt, size int64, file, dir string, open OpenFunc) (*Snapsho
 	s.identify(m, dir)
 	if s.InFlight {
 		s.warn(Warning{Code: WarnInFlight, Count: m.channels, Message: fmt.Sprintf(
-			"the snapshot holds in-flight records (%d channel states of an unaligned checkpoint): its sources stand behind records that are not processed yet, and another reader that starts there skips them", m.channels)})
+			"the snapshot holds in-flight records (%d channel states of an unaligned checkpoint): its sources are past records that are not processed yet, and another reader that starts there skips them", m.channels)})
 	}
 	if m.propsErr != nil {
 		s.warn(Warning{Code: WarnProperties, Message: fmt.Sprintf("the snapshot's kind is unknown: its properties: %v", m.propsErr)})

@@ -347,17 +347,17 @@ func (b *builder) sourceWarnings(src *Source, rd *reading) {
 	}
 	add(WarnEnumeratorOnly, unassigned, "%d partitions are in the enumerator only: no reader has them yet", unassigned)
 	add(WarnFinishedOrLost, lost, "%d partitions were assigned and are in no reader: finished, or lost by a bug of the connector", lost)
-	add(WarnLatestMarker, latest, "%d partitions stand at latest without a number: records that arrive before a restore are skipped", latest)
+	add(WarnLatestMarker, latest, "%d partitions are at latest without a number: records that arrive before a restore are skipped", latest)
 	add(WarnDuplicate, rd.duplicates, "%d partitions are in the readers' state more than once, at the same offset", rd.duplicates)
 	if stopped := b.s.TypeName == "Suspend Savepoint" || b.s.TypeName == "Terminate Savepoint"; stopped && src.Kind == FlinkKafkaConsumer {
 		held := "its offsets are those of the checkpoint before"
 		if len(src.Partitions) == 0 {
 			held = "it holds no offsets, as there was no checkpoint before"
 		}
-		add(WarnStoppedLegacy, 1, "FlinkKafkaConsumer does not store where it stands in a savepoint that stops the job: %s, and the rest of the state is newer; take a savepoint and cancel instead", held)
+		add(WarnStoppedLegacy, 1, "FlinkKafkaConsumer does not store its positions in a savepoint that stops the job: %s, and the rest of the state is newer; take a savepoint and cancel instead", held)
 	}
 	if rd.foreign > 0 {
-		add(WarnOtherSplits, int64(rd.foreign), "%d splits are of other sources than Kafka and are not shown", rd.foreign)
+		add(WarnOtherSplits, int64(rd.foreign), "%d splits belong to sources other than Kafka and are not shown", rd.foreign)
 	}
 	if rd.equal {
 		add(WarnEqualOffsets, 1, "its compressed state has one position for several elements (Flink 1.18.0 and 1.18.1): each partition is shown once, and Flink itself restores the first one several times")

@@ -84,7 +84,7 @@ func (rw *Rewrite) free(newDir string) error {
 		return err
 	}
 	if rel, err := filepath.Rel(old, parent); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("%s lies inside the snapshot %s, which is not touched", newDir, rw.Snapshot.Path)
+		return fmt.Errorf("%s is inside the snapshot %s, which is not touched", newDir, rw.Snapshot.Path)
 	}
 	return nil
 }
@@ -337,7 +337,7 @@ func (w *copier) compare() error {
 				!equal(p.Subtask, q.Subtask) || !equal(p.Stopping, q.Stopping) || p.StoppingMarker != q.StoppingMarker:
 				return wrong("partition %d of %s", p.Partition, p.Topic)
 			case ok && (q.Next == nil || *q.Next != to):
-				return wrong("partition %d of %s does not stand at %d", p.Partition, p.Topic, to)
+				return wrong("partition %d of %s is not at %d", p.Partition, p.Topic, to)
 			case !ok && (!equal(p.Stored, q.Stored) || p.Marker != q.Marker):
 				return wrong("partition %d of %s moved", p.Partition, p.Topic)
 			}

@@ -48,7 +48,7 @@ func (w *Flags) Add(c *cobra.Command, extra ...render.Format) {
 	f.BoolVarP(&w.Yes, "yes", "y", false, "do not ask on a terminal")
 	f.StringVar(&w.confirm, "confirm", "", "the `CLUSTER-ID`, where the profile wants it confirmed")
 	f.StringVar(&w.waitEmpty, "wait-empty", "", "before executing, wait up to this `DURATION` until the group has no members and no open transaction")
-	f.StringVar(&w.settle, "settle", "", "after executing, watch for this `DURATION` whether somebody overwrites the offsets")
+	f.StringVar(&w.settle, "settle", "", "after executing, watch for this `DURATION` whether another client overwrites the offsets")
 }
 
 // AddPlanOut adds --plan-out.
@@ -184,7 +184,7 @@ func (w *Run) do(ctx context.Context) error {
 			return err
 		}
 		if w.Left == 0 {
-			w.App.Streams.Note("%s: everything stands where it should already; nothing was changed", verb)
+			w.App.Streams.Note("%s: %s; nothing was changed", verb, w.asRequested())
 		}
 		return w.partial()
 	}
@@ -199,6 +199,14 @@ func (w *Run) nothing() error {
 	}
 	w.App.Streams.Note("nothing to %s", w.Built.Plan.Verb)
 	return nil
+}
+
+// asRequested says why a plan changes nothing.
+func (w *Run) asRequested() string {
+	if w.Built.Plan.Verb == "delete" {
+		return "nothing to delete: " + listed(w.groupNames()) + " has no commits there"
+	}
+	return "all offsets are already as requested"
 }
 
 // partial ends a run in which some groups were left out.
@@ -219,7 +227,7 @@ func (w *Run) dry(sum reset.Summary) error {
 	}
 	if sum.Changed == 0 && !w.removes() {
 		if w.Left == 0 {
-			w.App.Streams.Note("everything stands where it should already")
+			w.App.Streams.Note("%s", w.asRequested())
 		}
 	} else if w.Flags.Format != render.KafkaCSV {
 		w.App.Streams.Note("dry run: nothing was changed; add --execute to do it")
@@ -257,7 +265,7 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	res, err := reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
 		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
 		Phase: w.S.Moving, Settle: w.Flags.settleFor, Settling: func() {
-			w.App.Streams.Note("written and read back; watching for %s whether somebody overwrites it", offset.FormatDuration(w.Flags.settleFor))
+			w.App.Streams.Note("written and read back; watching for %s whether another client overwrites it", offset.FormatDuration(w.Flags.settleFor))
 		}, Progress: func(n int) { progress.Add(int64(n)) },
 	})
 	progress.Stop()

@@ -66,7 +66,7 @@ func (w *Run) auditFiles() []string {
 // auditReady refuses to change anything that could not be written down.
 func (w *Run) auditReady() error {
 	if w.S.Settings.StateDir == "" {
-		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir; nothing was changed", "there is no place for the undo journal")
+		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir; nothing was changed", "the undo journal has no folder")
 	}
 	for _, path := range w.auditFiles() {
 		err := os.MkdirAll(filepath.Dir(path), 0o700)

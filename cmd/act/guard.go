@@ -47,7 +47,7 @@ func (w *Run) guard(sum reset.Summary) error {
 	g := w.S.Settings.Guards(w.S.Cluster.ID)
 	switch {
 	case g.Expected != "" && g.Expected != w.S.Cluster.ID:
-		return cli.Faultf(offset.KindRefused, "the profile leads to another cluster than it was made for; nothing was changed",
+		return cli.Faultf(offset.KindRefused, "the profile connects to a different cluster than it was made for; nothing was changed",
 			"this is cluster %s, %s says %s", w.S.Cluster.ID, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
 		return cli.Faultf(offset.KindRefused, "nothing was changed", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
@@ -105,12 +105,15 @@ func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
 	id := w.S.Cluster.ID
 	st := w.App.Streams
 	declined := func(err error) error {
+		if errors.As(err, new(cli.Stopped)) {
+			return cli.Faultf(offset.KindInterrupted, "nothing was changed", "%w", err)
+		}
 		if err != nil {
 			return err
 		}
 		return cli.Faultf(offset.KindRefused, "nothing was changed", "declined")
 	}
-	question := fmt.Sprintf("Execute plan %s on cluster %s: %s?", w.Built.Plan.ID(), id, w.summary(sum))
+	question := w.question(sum)
 	switch {
 	case w.Flags.confirm != "" && w.Flags.confirm != id:
 		return cli.Faultf(offset.KindRefused, "nothing was changed", "--confirm is %s, this is cluster %s", w.Flags.confirm, id)
@@ -151,12 +154,15 @@ func (w *Flags) Ready(ctx context.Context, s *cli.Session, groups []string) erro
 		}
 	})
 	if errors.Is(err, errStillBusy) {
-		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "nothing was changed"}
+		if said == "" {
+			said = "whether the group is empty could not be read"
+		}
+		return cli.Faultf(offset.KindRefused, "stop the members, or wait longer; nothing was changed", "still in use after %s: %s", offset.FormatDuration(w.wait), said)
 	}
 	return err
 }
 
-var errStillBusy = errors.New("the time of --wait-empty is over")
+var errStillBusy = errors.New("still in use")
 
 // evictMembers removes static members after the plan was agreed to.
 func (w *Run) evictMembers(ctx context.Context) error {

@@ -275,7 +275,7 @@ func (w *Run) notes() {
 	}
 }
 
-// said sums up what was executed, and how to go back.
+// said sums up what was executed, and how to undo it.
 func (w *Run) said(res *reset.Result) {
 	if res.JournalErr != nil {
 		w.App.Streams.Warn("%v: the before-image is safe, the outcomes are not in it", res.JournalErr)
@@ -298,11 +298,11 @@ func (w *Run) said(res *reset.Result) {
 		}
 	}
 	if n := res.Count(reset.OutcomeUnchanged); n > 0 {
-		line += fmt.Sprintf("; %s there already", text.Count(n))
+		line += fmt.Sprintf("; %s as requested already", text.Count(n))
 	}
 	w.App.Streams.Note("%s", line)
 	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {
-		w.App.Streams.Note("to go back: %s", w.App.Again("undo", res.UndoID, "--execute"))
+		w.App.Streams.Note("to undo: %s", w.App.Again("undo", res.UndoID, "--execute"))
 	}
 }
 

@@ -30,12 +30,52 @@ func (w *Run) summary(s reset.Summary) string {
 	for _, rest := range []struct {
 		n    int
 		text string
-	}{{s.Unchanged, "there already"}, {s.Left, "left alone"}, {s.Refused, "refused"}} {
+	}{{s.Unchanged, "as requested already"}, {s.Left, "left alone"}, {s.Refused, "refused"}} {
 		if rest.n > 0 {
 			out += fmt.Sprintf("; %s %s", text.Count(rest.n), rest.text)
 		}
 	}
 	return out
+}
+
+// question asks for the consent to execute the plan: which groups, where, and what it costs.
+func (w *Run) question(s reset.Summary) string {
+	groups := w.groupNames()
+	who := text.Plural(len(groups), "group")
+	if len(groups) == 1 {
+		who = "group " + groups[0]
+	}
+	var costs []string
+	verb := "Move"
+	switch {
+	case w.removes():
+		verb = "Delete"
+		costs = append(costs, "with "+text.Plural(s.Deleted, "commit"))
+	case s.Deleted == s.Changed:
+		verb = "Delete " + text.Plural(s.Deleted, "commit") + " of"
+	default:
+		costs = append(costs, text.Plural(s.Changed, "partition"))
+		if s.Deleted > 0 {
+			costs = append(costs, "deletes "+text.Plural(s.Deleted, "commit"))
+		}
+	}
+	if w.Effect != "" {
+		costs = append(costs, w.Effect)
+	} else {
+		if s.Rereads > 0 {
+			costs = append(costs, "re-reads up to "+text.Plural(s.Rereads, "record"))
+		}
+		if s.Skips > 0 {
+			costs = append(costs, "skips up to "+text.Plural(s.Skips, "record"))
+		}
+		if rest := strings.TrimPrefix(without(s), "; "); rest != "" {
+			costs = append(costs, rest)
+		}
+	}
+	if len(costs) == 0 {
+		return fmt.Sprintf("%s %s on %s?", verb, who, w.S.Cluster.ID)
+	}
+	return fmt.Sprintf("%s %s on %s (%s)?", verb, who, w.S.Cluster.ID, strings.Join(costs, ", "))
 }
 
 // subject says what happens to which groups.
@@ -114,7 +154,7 @@ func without(s reset.Summary) string {
 		who = text.Plural(n, "partition") + " had no commit: "
 	}
 	if s.Uncounted > 0 {
-		return fmt.Sprintf("; %swhat is skipped or read again on %s is not known", who, text.Plural(s.Uncounted, "partition"))
+		return fmt.Sprintf("; %swhat is skipped or re-read on %s is unknown", who, text.Plural(s.Uncounted, "partition"))
 	}
 	parts := amounts(s.MaxRereads-s.Rereads, s.MaxSkips-s.Skips)
 	if len(parts) == 0 {

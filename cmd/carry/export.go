@@ -46,7 +46,7 @@ func newMigrateExport(a *cli.App) *cobra.Command {
 	o := &exportOptions{app: a}
 	c := &cobra.Command{
 		Use:   "export GROUP…",
-		Short: "Write where groups stand, and what is there, into one file",
+		Short: "Write the positions of groups, with fingerprints of the records there, to one file",
 		Long: `Writes offsets, epochs, metadata, log bounds, topic ids, and a fingerprint (time, key and value hash) of the records
 around each position, one JSON value a line. koffset migrate import finds the same records on another cluster by it.
 

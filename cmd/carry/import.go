@@ -94,7 +94,7 @@ has no fingerprints, so its numbers are unproven. Where a file names no group, a
 	o.source.add(f, ", for MirrorMaker's offset syncs")
 	f.StringVar(&o.format, "input-format", "", "what FILE is: koffset, plan, kafka-csv, rpk or kcl; guessed where it is plain")
 	f.BoolVar(&o.skip, "skip-unresolved", false, "leave rows alone that no strategy resolves, instead of refusing")
-	f.BoolVar(&o.rewind, "allow-rewind", false, "move a target group back where it stands after the translated position")
+	f.BoolVar(&o.rewind, "allow-rewind", false, "move a target group back where it is ahead of the translated position")
 	o.rewrite.add(f)
 	_ = c.RegisterFlagCompletionFunc("input-format", cobra.FixedCompletions([]string{"koffset", "plan", "kafka-csv", "rpk", "kcl"}, cobra.ShellCompDirectiveNoFileComp))
 	return c

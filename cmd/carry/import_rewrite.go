@@ -181,7 +181,7 @@ func carry(sources []flink.Source, res *migrate.Result) []carried {
 			case i == nil:
 				c.why = "the export says nothing about it: export with --from checkpoint:DIR"
 			case i.Target.Topic != p.Topic:
-				c.why = fmt.Sprintf("it is called %s on the target, and the job would go on reading %s: mirror with the topics' own names (IdentityReplicationPolicy)", i.Target.Topic, p.Topic)
+				c.why = fmt.Sprintf("it is named %s on the target, and the job would continue to read %s: mirror with the topics' own names (IdentityReplicationPolicy)", i.Target.Topic, p.Topic)
 			case i.Row.Gone:
 				c.why = "the topic or partition does not exist any more at the source"
 			case i.Row.Committed != nil && *p.Next != i.Row.Committed.Offset:

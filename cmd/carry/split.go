@@ -178,7 +178,7 @@ func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 	}
 	if err := migrate.ReadSizes(pctx, s.Client, spans, bounds); err != nil {
 		if o.by == "bytes" {
-			return cli.Faultf(offset.KindDenied, "DESCRIBE on the cluster is needed; --by offsets does without", "%w", cli.Cause(pctx, err))
+			return cli.Faultf(offset.KindDenied, "--by bytes needs DESCRIBE on the cluster; --by offsets does not", "%w", cli.Cause(pctx, err))
 		}
 		o.app.Streams.Note("bytes are not known: %v", err)
 	}

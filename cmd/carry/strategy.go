@@ -131,12 +131,12 @@ func (f *strategyFlags) sourceSyncs(ctx context.Context, m *migrate.MM2, source 
 
 // addLookAhead is the flag of every command that takes fingerprints.
 func addLookAhead(fs *pflag.FlagSet, n *int) {
-	fs.IntVar(n, "look-ahead", migrate.DefaultLookAhead, "search `N` records after each position for others that look the same; where more follow, a proof is not exact")
+	fs.IntVar(n, "look-ahead", migrate.DefaultLookAhead, "search `N` records after each position for look-alikes; where more follow, a proof is not exact")
 }
 
 func checkLookAhead(n int) error {
 	if n < 1 {
-		return cli.Usagef("", "--look-ahead %d: a number of records from 1 on", n)
+		return cli.Usagef("", "--look-ahead must be at least 1, not %d", n)
 	}
 	return nil
 }

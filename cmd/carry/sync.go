@@ -64,9 +64,9 @@ round is shown and nothing is changed.` + cli.ExitStatus(
 	o.pair.add(f)
 	o.strategy.add(c)
 	f.StringVar(&o.interval, "interval", "60s", "the `DURATION` from one round to the next")
-	f.IntVar(&o.rounds, "rounds", 0, "stop after `N` rounds; 0 goes on until it is stopped")
+	f.IntVar(&o.rounds, "rounds", 0, "stop after `N` rounds; 0 runs until stopped")
 	f.BoolVar(&o.rewind, "allow-rewind", false, "follow a source group that went back")
-	f.BoolVar(&o.takeBack, "take-back", false, "carry over commits that somebody else made on the target")
+	f.BoolVar(&o.takeBack, "take-back", false, "also overwrite commits that other clients made on the target")
 	f.StringVar(&o.listen, "listen", "", "serve Prometheus metrics at `HOST:PORT`/metrics")
 	return c
 }

@@ -69,7 +69,7 @@ func (s *syncStats) write(out io.Writer) error {
 	put("koffset_sync_exact_partitions", "gauge", "Partitions that the last round translated exactly.", float64(s.tally.Exact))
 	put("koffset_sync_again_partitions", "gauge", "Partitions of the last round that read some records again.", float64(s.tally.Again))
 	put("koffset_sync_groups_in_use", "gauge", "Groups left alone in the last round because they have members on the target.", float64(s.inUse))
-	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because somebody else committed on the target.", float64(s.takenOver))
+	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because another client committed on the target.", float64(s.takenOver))
 	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", float64(s.wentBack))
 	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", float64(s.refreshed))
 	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", s.lastDuration.Round(time.Millisecond).Seconds())

@@ -24,7 +24,7 @@ func newMigrateVerify(a *cli.App) *cobra.Command {
 	o := &verifyOptions{pair: pair{app: a}}
 	c := &cobra.Command{
 		Use:   "verify GROUP…",
-		Short: "Compare where groups stand on two clusters, record by record",
+		Short: "Compare the positions of groups on two clusters, record by record",
 		Long: `Reads both clusters at once, finds where the source's positions are on the target as an import does, and says where the
 target group is from there: at the same record, behind (it reads records again), ahead (records are skipped for it), or not
 known. The exit status is 0 unless a position is ahead, different or missing.

@@ -128,3 +128,15 @@ func (s Stopped) Error() string { return "stopped by " + s.Sig.String() }
 func (s Stopped) Is(target error) bool {
 	return target == consume.ErrSuspended && s.Sig == syscall.SIGTERM
 }
+
+// Interrupted says what a signal ended. That a request was cancelled is no news, and neither is which signal it was.
+func Interrupted(err error) error {
+	var link *conn.Error
+	switch {
+	case errors.As(err, &link) && link.Addr != "" && errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted while waiting for %s", link.Addr)
+	case errors.As(err, new(Stopped)), errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	}
+	return fmt.Errorf("interrupted: %w", err)
+}

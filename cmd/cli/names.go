@@ -111,9 +111,12 @@ func PatternFault(word string, err error) error {
 	return AsUsage(err)
 }
 
+// globWord keeps what cannot be a name at all, such as a URL with a password, out of a hint.
+var globWord = regexp.MustCompile(`^[a-zA-Z0-9._*?-]+$`)
+
 // globPattern makes the regular expression of a shell's pattern; ok is false for a word that is none.
 func globPattern(word string) (pattern string, ok bool) {
-	if !strings.ContainsAny(word, "*?") {
+	if !strings.ContainsAny(word, "*?") || !globWord.MatchString(word) {
 		return "", false
 	}
 	return strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(word)), true

@@ -25,7 +25,7 @@ type OriginFlag struct {
 
 // Add adds the flag and its completion.
 func (o *OriginFlag) Add(c *cobra.Command, f *pflag.FlagSet) {
-	f.StringVar(&o.word, "allow-origin", "", "take offsets as they are although they are of an `ORIGIN` that is refused: other-cluster, other-topic, provisional; several with commas")
+	f.StringVar(&o.word, "allow-origin", "", "take offsets as they are although their `ORIGIN` is refused: other-cluster, other-topic, provisional; several with commas")
 	_ = c.RegisterFlagCompletionFunc("allow-origin", cobra.FixedCompletions(offset.Allowable(), cobra.ShellCompDirectiveNoFileComp))
 }
 

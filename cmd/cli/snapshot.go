@@ -31,7 +31,7 @@ func (s *SnapshotFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&s.UID, "operator-uid", "", "the Flink source with this `UID`, as the job's uid(\"…\") has it")
 	f.StringVar(&s.ID, "operator-id", "", "the Flink source with this id, `HEX` as checkpoint show prints it")
 	f.StringVar(&s.Cluster, "source-cluster", "", "of a dynamic Kafka source only what it reads on the cluster that it calls `NAME`")
-	f.StringArrayVar(&s.pathMap, "path-map", nil, "a Flink state directory `OLD=NEW` that lies elsewhere here, such as s3://bucket/ck=/mnt/ck; repeatable")
+	f.StringArrayVar(&s.pathMap, "path-map", nil, "a Flink state directory `OLD=NEW` that is elsewhere here, such as s3://bucket/ck=/mnt/ck; repeatable")
 }
 
 // AddInFlight adds the flag that accepts an incomplete checkpoint.
@@ -233,7 +233,7 @@ func RefuseInFlight(s *checkpointfile.Snapshot, allowed bool) error {
 		return nil
 	}
 	return Faultf(offset.KindRefused, "take a savepoint, or an aligned checkpoint; add --allow-in-flight to skip those records",
-		"%s holds in-flight records: its sources stand behind records that the job has not processed, and a reader that starts there skips them", s.Path)
+		"%s holds in-flight records: its sources are past records that the job has not processed, and a reader that starts there skips them", s.Path)
 }
 
 // CheckpointCompletion completes directories.

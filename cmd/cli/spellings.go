@@ -97,8 +97,8 @@ func foreignFlags() map[string]string {
 		"groups": "-g GROUP; repeatable", "limit": "--top N", "n": "--top N", "interval": "--every DURATION", "port": "--listen HOST:PORT",
 		"consume e": "--until latest", "reset e": "--execute", "delete e": "--execute", "undo e": "--execute", "apply e": "--execute", "repair e": "--execute",
 		"consume n": "--max-records N", "consume c": "--max-records N", "consume limit": "--max-records N", "consume max-messages": "--max-records N",
-		"consume tail": "--from end-N", "consume since": "--from @-1h", "consume follow": "--from latest; a run without --until goes on for ever", "consume t": "koffset consume TOPIC",
-		"consume time": "--from @TIME", "consume exit": "--until latest", "consume f": "-f is the format of a record; a run without --until goes on for ever",
+		"consume tail": "--from end-N", "consume since": "--from @-1h", "consume follow": "--from latest; a run without --until never ends", "consume t": "koffset consume TOPIC",
+		"consume time": "--from @TIME", "consume exit": "--until latest", "consume f": "-f is the format of a record; a run without --until never ends",
 		"reset to-beginning": "--to-earliest", "reset to-end": "--to-latest", "reset by": "--shift-by N", "consume json": "-o jsonl",
 	}
 }

@@ -148,13 +148,13 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("use group, topic, partition or member", "--by %q is not one of its values", o.by)
 	}
 	if o.lagTime && o.by != byPartition && o.by != byGroup {
-		return cli.Usagef("add --by partition or --by group", "--lag-time is of partitions and groups, and the rows are by %s", o.by)
+		return cli.Usagef("add --by partition or --by group", "--lag-time needs --by partition or group, not %s", o.by)
 	}
 	if o.order.only != "" && o.by != byPartition && o.by != byGroup {
-		return cli.Usagef("add --by partition or --by group", "--only chooses partitions and groups, and the rows are by %s", o.by)
+		return cli.Usagef("add --by partition or --by group", "--only needs --by partition or group, not %s", o.by)
 	}
 	if o.order.idleFor > 0 && o.by != byGroup {
-		return cli.Usagef("add --by group", "--inactive chooses groups, and the rows are by %s", o.by)
+		return cli.Usagef("add --by group", "--inactive needs --by group, not %s", o.by)
 	}
 	if err := o.origin.Parse(); err != nil {
 		return err

@@ -20,21 +20,21 @@ func (p *inspection) notes() {
 		}
 	}
 	if p.o.by == byGroup && p.judged.LeftOut > 0 {
-		p.o.app.Streams.Note("the ages of %s were not read, which have the most partitions that wait: --lag-time reads all", text.Plural(p.judged.LeftOut, "group"))
+		p.o.app.Streams.Note("ages were not read for %s with the most lagging partitions; --lag-time reads them all", text.Plural(p.judged.LeftOut, "group"))
 	}
 	st := p.o.app.Streams
 	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && loggedIn(p.s) {
-		st.Note("topics that this user may not describe are left out by the broker, without a word: --expect-topics TOPIC,… makes sure")
+		st.Note("the broker omits topics that this user may not describe; verify with --expect-topics TOPIC,…")
 	}
 	if len(p.snap.Groups) == 0 && !p.partial && len(p.o.names) == 0 && !p.o.scope.Any() && loggedIn(p.s) {
 		st.Note("no group is shown: there is none, or this user may see none, since the broker leaves out groups without DESCRIBE on them, and says nothing")
 	}
 	if p.past > 0 {
-		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it goes on", cli.Partitions(p.past, "stands", "stand"))
+		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it continues", cli.Partitions(p.past, "is", "are"))
 	}
 	if p.below > 0 {
-		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer goes on",
-			cli.Partitions(p.below, "stands", "stand"), text.Count(p.expired))
+		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer continues",
+			cli.Partitions(p.below, "is", "are"), text.Count(p.expired))
 	}
 	if p.invalid > 0 {
 		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", cli.Partitions(p.invalid, "has", "have"))

@@ -45,7 +45,7 @@ func (o *orderFlags) add(c *cobra.Command) {
 	f.IntVar(&o.top, "top", 0, "only the first `N` rows; without --sort, by verdict")
 	f.Int64Var(&o.minLag, "min-lag", 0, "only rows whose lag is at least `RECORDS`, or unknown")
 	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or a verdict such as stalled or no-commit; of groups, those with such a partition")
-	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose next record waits for at least this `DURATION`: nobody has read it for so long")
+	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose next record has waited for at least this `DURATION`")
 	for name, words := range map[string][]string{"sort": sortWords(), "only": onlyWords()} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}

@@ -27,9 +27,9 @@ func (o *inspectOptions) checkPosition() error {
 	case o.positionFrom == "":
 		return nil
 	case o.by != byPartition:
-		return cli.Usagef("name the group, or add --by partition", "--position-from is of partitions, and the rows are by %s", o.by)
+		return cli.Usagef("name the group, or add --by partition", "--position-from needs --by partition, not %s", o.by)
 	case len(o.names) != 1:
-		return cli.Usagef("name the group that commits for it", "--position-from is of one reader, and %d groups are named", len(o.names))
+		return cli.Usagef("name the group that commits for it", "--position-from describes one reader, but %d groups were named", len(o.names))
 	}
 	return nil
 }

@@ -36,16 +36,16 @@ func (m *monitorFlags) add(c *cobra.Command, interval string) {
 	m.groups.Add(f)
 	m.topics.Add(f)
 	f.StringVar(&m.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
-	f.StringVar(&m.interval, "interval", interval, "the `DURATION` from one look at the cluster to the next")
+	f.StringVar(&m.interval, "interval", interval, "sample the cluster every `DURATION`")
 	f.StringVar(&m.expireWithin, "expire-within", "6h", "about-to-expire: retention reaches the commit in less than this `DURATION`")
 }
 
 // addSlow adds the thresholds that only a long observation can reach.
 func (m *monitorFlags) addSlow(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&m.stallAfter, "stall-after", "60s", "stalled: a commit stands still for at least this `DURATION`, two intervals and three times the usual gap between commits")
-	f.StringVar(&m.behindAfter, "behind-after", "24h", "behind: the next record is older than this `DURATION`; 0s is no threshold")
-	f.Int64Var(&m.behindLag, "behind-lag", 0, "behind: the lag is at least `RECORDS`; 0 is no threshold")
+	f.StringVar(&m.stallAfter, "stall-after", "60s", "stalled: a commit does not move for at least this `DURATION`, two intervals and three times the usual gap between commits")
+	f.StringVar(&m.behindAfter, "behind-after", "24h", "behind: the next record is older than this `DURATION`; 0s is off")
+	f.Int64Var(&m.behindLag, "behind-lag", 0, "behind: the lag is at least `RECORDS`; 0 is off")
 	f.StringVar(&m.idleAfter, "idle-after", "24h", "idle-long: no commit for this `DURATION` and no members")
 }
 

@@ -70,7 +70,7 @@ authentication.` + cli.ExitStatus(
 	f.StringVar(&o.webConfig, "web.config.file", "", "Prometheus' web configuration `FILE`: TLS and basic authentication")
 	f.BoolVar(&o.memberLabels, "member-labels", false, "also serve who holds each partition: client id and host")
 	f.BoolVar(&o.perPartition, "per-partition", true, "serve the series of single partitions")
-	f.IntVar(&o.maxSeries, "max-series", 500_000, "leave the series of single partitions out when there are more than `N`; 0 is no limit")
+	f.IntVar(&o.maxSeries, "max-series", 500_000, "leave the series of single partitions out when there are more than `N`; 0 is unlimited")
 	f.StringVar(&o.compat, "compat", "", "also serve the metrics of another exporter: `kafka_exporter`")
 	_ = c.RegisterFlagCompletionFunc("compat", cobra.FixedCompletions([]string{serve.KafkaExporter}, cobra.ShellCompDirectiveNoFileComp))
 	return c

@@ -49,7 +49,7 @@ commits. A lag that is only transaction markers is no stall: what looks like one
 
 The lag in time is interpolated from the looks (~12s), at least what was seen (>12s), exact for a commit that stands still, or
 unknown (?). A lag with a + leaves out partitions that could not be counted.` + cli.ExitStatus(
-			"  4  the last look was partly known",
+			"  4  the last sample was incomplete",
 			"  5  none of the named groups exists"),
 		Example: `  koffset watch
   koffset watch billing
@@ -69,7 +69,7 @@ unknown (?). A lag with a + leaves out partitions that could not be counted.` + 
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT`: table (the live view, or a line an interval), jsonl")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.plain, "plain", false, "a line an interval, on a terminal too")
-	f.IntVar(&o.count, "count", 0, "stop after `N` looks; 0 goes on until it is stopped")
+	f.IntVar(&o.count, "count", 0, "stop after `N` samples; 0 runs until stopped")
 	return c
 }
 

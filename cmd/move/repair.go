@@ -34,7 +34,7 @@ func mendFlags() []mendFlag {
 	return []mendFlag{
 		{"past-end", "a commit past the log end", []reset.Mend{reset.MendEnd, reset.MendStart, reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.PastEnd }},
 		{"below-start", "a commit below the log start", []reset.Mend{reset.MendStart, reset.MendEnd, reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.BelowStart }},
-		{"negative", "a commit that is no offset", []reset.Mend{reset.MendDelete, reset.MendStart, reset.MendEnd, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.Negative }},
+		{"negative", "a commit that is not a valid offset", []reset.Mend{reset.MendDelete, reset.MendStart, reset.MendEnd, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.Negative }},
 		{"gone", "a commit on a topic or partition that does not exist", []reset.Mend{reset.MendDelete, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.Gone }},
 		{"newer-epoch", "a commit whose leader epoch the log never had", []reset.Mend{reset.MendClear, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.NewerEpoch }},
 		{"no-commit", "no commit, where the group commits elsewhere on the topic", []reset.Mend{reset.MendStart, reset.MendEnd, reset.MendLeave}, func(m *reset.Mends) *reset.Mend { return &m.NoCommit }},
@@ -46,7 +46,7 @@ func NewRepair(a *cli.App) *cobra.Command {
 	o := &repairOptions{app: a, words: map[string]*string{}}
 	c := &cobra.Command{
 		Use: "repair [GROUP…]", GroupID: "move",
-		Short: "Find sick commits and make a plan that mends them",
+		Short: "Find invalid commits and plan their repair",
 		Long: `Looks for commits past the log end, below the log start, negative, on topics or partitions that are gone, with a leader
 epoch that the log never had, and for partitions without a commit on topics that the group commits to. Without a group it
 looks at all of them. The plan goes through the same checks, journal and undo as a reset, and nothing is changed without

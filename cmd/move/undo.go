@@ -97,7 +97,7 @@ nothing is said, but none that was cut off or of which some row's outcome is not
 	o.write.AddImpact(c)
 	o.write.AddAllowDrift(c, "also put back rows whose group moved since")
 	c.Flags().StringArrayVarP(&o.group, "group", "g", nil, "list operations on this `GROUP`, or undo its rows alone; repeatable")
-	c.Flags().BoolVar(&o.exact, "exact", false, "put back values that lie outside the log by now")
+	c.Flags().BoolVar(&o.exact, "exact", false, "put back values that are outside the log by now")
 	o.prune.add(c)
 	return c
 }

@@ -196,7 +196,7 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 	id := ses.Cluster.ID
 	switch {
 	case g.Expected != "" && g.Expected != id:
-		return cli.Faultf(offset.KindRefused, "the profile leads to another cluster than it was made for; nothing was read",
+		return cli.Faultf(offset.KindRefused, "the profile connects to a different cluster than it was made for; nothing was read",
 			"this is cluster %s, %s says %s", id, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
 		return cli.Faultf(offset.KindRefused, "read without commits: leave checkpoints and --auto-commit out, or add --commit-on-checkpoint=false", "cluster %s is read_only (%s), and this run would commit", id, g.ReadOnlyBy)
@@ -209,7 +209,7 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 		return cli.Faultf(offset.KindRefused, "use another group, or read without commits", "group %s is protected by %q (%s)", cfg.Group, p.Pattern, p.By)
 	}
 	if ses.Settings.StateDir == "" {
-		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir", "there is no place for the undo journal, and this run would commit")
+		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir", "the undo journal has no folder, and this run would commit")
 	}
 	if g.MaxSkip != nil && (cfg.Policies.MaxSkip == nil || *g.MaxSkip < *cfg.Policies.MaxSkip) {
 		cfg.Policies.MaxSkip = g.MaxSkip

@@ -42,14 +42,22 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *consumecon
 	}
 	st.Note("to read: at most %s", line)
 	if key := committerKey(cfg, p); key != "" {
-		st.Note("who commits comes from %s (%s)", key, r.Get(key).Source)
+		v := r.Get(key)
+		switch {
+		case key != consumeconf.AutoCommit:
+			st.Note("commits are decided by %s (%s)", key, v.Source)
+		case v.Text == "true":
+			st.Note("auto-commit is on (%s)", v.Source)
+		default:
+			st.Note("auto-commit is off (%s)", v.Source)
+		}
 	}
 	if cfg.Join == nil && cfg.End.Until == nil && len(cfg.End.Ranges) == 0 && cfg.Discovery >= 0 {
 		every := cfg.Discovery
 		if every == 0 {
 			every = 5 * time.Minute
 		}
-		st.Note("new partitions are looked for every %s and read from their log start", text.Duration(every))
+		st.Note("checking for new partitions every %s; they are read from their log start", text.Duration(every))
 	}
 	info := cfg.Sink.Info()
 	switch {
@@ -58,7 +66,7 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *consumecon
 	case info.ExactlyOnce && cfg.Checkpoints.AtLeastOnce:
 		st.Note("at least once: a restore leaves %s %s as it is", info.Kind, info.Location)
 	case info.ExactlyOnce:
-		st.Note("at least once: without checkpoints in a folder nothing can be restored")
+		st.Note("if interrupted, start over; --checkpoint-dir makes the run resumable")
 	}
 }
 
@@ -184,7 +192,7 @@ func (o *consumeOptions) summary(s consume.Summary, err error) {
 	switch {
 	case s.Kept != "":
 		// Said even when quiet: it is where to go on from.
-		st.Note("checkpoint kept: %s (%s)", s.Kept, s.KeptWhy)
+		st.Note("checkpoint kept: %s (%s); continue with --restore latest", s.Kept, s.KeptWhy)
 	case s.KeptWhy != "" && !o.quiet:
 		st.Note("no checkpoint kept: %s", s.KeptWhy)
 	}

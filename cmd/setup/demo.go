@@ -55,7 +55,7 @@ func demo(ctx context.Context, a *cli.App, run func(context.Context, []string, c
 		}
 	}
 	demoSay(a, "Next: koffset sandbox --clusters 2 keeps these clusters until Ctrl-C and prints what to export;")
-	demoSay(a, "koffset -b HOST:PORT inspect looks at your own. Nothing is changed without --execute.")
+	demoSay(a, "koffset -b HOST:PORT inspect shows your own cluster. Nothing is changed without --execute.")
 	return a.Streams.Flush()
 }
 
@@ -88,7 +88,7 @@ func demoSteps(now time.Time, first, second string) []demoStep {
 	return []demoStep{
 		{say: "All groups in one screen: what they are, how far behind, what is wrong.", args: []string{"inspect"}},
 		{say: "One group by partition. Partition 2 has no commit: where its reader starts, the group does not say.", args: []string{"inspect", "reporting"}},
-		{say: "A commit past the end of its log is no lag of 0.", args: []string{"inspect", "payments-audit"}},
+		{say: `A commit past the log end is not "lag 0".`, args: []string{"inspect", "payments-audit"}},
 		{say: "Which offset was two hours ago?", args: []string{"resolve", "orders", "--to", "@-2h"}},
 		{say: "A time after the last record has no answer, and says so.", args: []string{"resolve", "orders:0", "--to", "@-1s", "--if-none", "fail"}, ends: offset.KindRefused},
 		{say: "Rewind a group: first the plan, which changes nothing.", args: []string{"reset", "shipping", "--topic", "orders", "--to", "@-4h"}},
@@ -97,7 +97,7 @@ func demoSteps(now time.Time, first, second string) []demoStep {
 		{say: "And back: offsets, epochs and metadata as they were.", args: []string{"undo", day, "--execute"}},
 		{say: "A running group is not rewound under its feet.", args: []string{"reset", "analytics", "--all-topics", "--to-earliest", "--execute"}, ends: offset.KindRefused},
 		{say: "Consume from an exact place to an exact place: what partition 0 got in the last minutes, and not one record more.", args: []string{"consume", "orders:0", "--from", "@-5m", "--until", "latest"}},
-		{say: "Move a group to another cluster, where the same records have other offsets. First write down where it stands,", args: []string{"migrate", "export", "shipping", "--out", "shipping.jsonl"}},
+		{say: "Move a group to another cluster, where the same records have other offsets. First export its positions,", args: []string{"migrate", "export", "shipping", "--out", "shipping.jsonl"}},
 		{say: "then find the same records there,", args: []string{"-b", second, "migrate", "import", "shipping.jsonl", "--execute"}},
 		{say: "and compare both: every position is at the same record.", args: []string{"-b", second, "migrate", "verify", "shipping", "--source-bootstrap-server", first}},
 	}

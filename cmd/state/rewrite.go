@@ -42,7 +42,7 @@ type rewriteOptions struct {
 func newCheckpointRewrite(a *cli.App) *cobra.Command {
 	o := &rewriteOptions{app: a}
 	c := &cobra.Command{
-		Use: "rewrite DIR --out NEW", Short: "A copy of a Flink snapshot whose Kafka sources stand elsewhere", Args: oneDir,
+		Use: "rewrite DIR --out NEW", Short: "Copy a Flink snapshot with its Kafka sources at other offsets", Args: oneDir,
 		Long: `Shows a plan, and with --execute writes NEW: the same checkpoint or savepoint, byte for byte, but for the offsets of the
 chosen partitions. A stateful job that restores from it keeps all of its state and reads from there: it goes back an hour, or
 over a record that it cannot read. The original is never touched, NEW never overwritten, and what was written is read back
@@ -154,7 +154,7 @@ func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
 		return nil, cli.Usagef("", "--out: %w", err)
 	}
 	if _, err := os.Stat(filepath.Dir(o.app.Path(o.to))); err != nil {
-		return nil, cli.Usagef("make the directory that it is to lie in", "--out %s: %w", o.to, err)
+		return nil, cli.Usagef("create its parent directory first", "--out %s: %w", o.to, err)
 	}
 	snap, err := o.app.OpenSnapshot(ref, &o.snap)
 	if err != nil {
@@ -198,7 +198,7 @@ func (o *rewriteOptions) run(ctx context.Context, s *cli.Session, snap *checkpoi
 		if err := o.print(s, snap, rows, nil); err != nil {
 			return err
 		}
-		o.app.Streams.Note("every partition stands there already: there is nothing to rewrite")
+		o.app.Streams.Note("every partition is at that offset already: nothing to rewrite")
 		return nil
 	}
 	rw, err := flink.PlanRewrite(snap.Flink, changes)

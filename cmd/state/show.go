@@ -34,7 +34,7 @@ type checkpointShowOptions struct {
 func newCheckpointShow(a *cli.App) *cobra.Command {
 	o := &checkpointShowOptions{app: a}
 	c := &cobra.Command{
-		Use: "show DIR|FILE", Short: "Where a checkpoint or savepoint stands in Kafka", Args: oneDir,
+		Use: "show DIR|FILE", Short: "Show the Kafka positions in a checkpoint or savepoint", Args: oneDir,
 		Long: `One row a partition of each Kafka source: the next offset that the job reads after a restore. earliest, latest and committed
 stand where nothing was read yet: Flink decides at the start. STATE says who holds the partition: assigned (a reader),
 unassigned (no reader yet), finished-or-lost (it was assigned, and no reader has it: it was read to its stopping offset, or
@@ -132,7 +132,7 @@ func (o *checkpointShowOptions) run(ctx context.Context, cmd *cobra.Command, ref
 		}
 		defer s.Close()
 		if snap.Header.ClusterID != "" && s.Cluster.ID != "" && snap.Header.ClusterID != s.Cluster.ID {
-			o.app.Streams.Warn("the checkpoint is of cluster %s, this is cluster %s", snap.Header.ClusterID, s.Cluster.ID)
+			o.app.Streams.Warn("the checkpoint was made for cluster %s, this is cluster %s", snap.Header.ClusterID, s.Cluster.ID)
 		}
 		meta = s.Meta("checkpoint")
 		if failed, err = o.compare(ctx, s, rows); err != nil {
@@ -243,11 +243,11 @@ func (o *checkpointShowOptions) notes(rows []shown) {
 		}
 	}
 	if below > 0 {
-		o.app.Streams.Warn("%s below the log start: a job that restores here has lost %s offsets, and auto.offset.reset decides where it goes on (latest where its start mode is a time or the end)",
-			cli.Partitions(below, "stands", "stand"), text.Count(lost))
+		o.app.Streams.Warn("%s below the log start: a job that restores here has lost %s offsets, and auto.offset.reset decides where it continues (latest where its start mode is a time or the end)",
+			cli.Partitions(below, "is", "are"), text.Count(lost))
 	}
 	if past > 0 {
-		o.app.Streams.Warn("%s past the log end: another cluster, or the topic was created again; auto.offset.reset decides where the job goes on", cli.Partitions(past, "stands", "stand"))
+		o.app.Streams.Warn("%s past the log end: another cluster, or the topic was created again; auto.offset.reset decides where the job continues", cli.Partitions(past, "is", "are"))
 	}
 }
 

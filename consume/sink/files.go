@@ -118,7 +118,7 @@ func (s *Files) Open(_ context.Context, r *consume.Restored) error {
 	switch {
 	case r == nil:
 		if len(found) > 0 {
-			return dirErrorf("use an empty folder, or go on from the checkpoint with {{restore latest}}",
+			return dirErrorf("use an empty folder, or continue from the checkpoint with {{restore latest}}",
 				"folder %s has parts of an earlier run, such as %s", s.dir, filepath.Base(found[0].path))
 		}
 		return nil
@@ -176,7 +176,7 @@ func (s *Files) takeBack(chk int64, st filesState, found []foundPart) error {
 		switch {
 		case f.number < st.Part || f.open:
 		default:
-			return dirErrorf("restore a newer checkpoint, or begin anew in an empty folder",
+			return dirErrorf("restore a newer checkpoint, or start over in an empty folder",
 				"%s was closed after checkpoint %d, whose open part is %d: it cannot be taken back, others may have read it", filepath.Base(f.path), chk, st.Part)
 		}
 		if f.open && f.number > st.Part {

@@ -198,7 +198,7 @@ func parseBroker(item string) (addr, note string, _ *config.Error) {
 			}
 		}
 	case strings.Count(item, ":") > 1:
-		return bad(fmt.Sprintf("%q is not an address", item), "an IPv6 address stands in brackets: ["+item+"]:9092")
+		return bad(fmt.Sprintf("%q is not an address", item), "write an IPv6 address in brackets: ["+item+"]:9092")
 	default:
 		var colon bool
 		host, port, colon = strings.Cut(item, ":")

@@ -34,7 +34,7 @@ func (r *reader) flagLayer(in Inputs) (config.Layer, error) {
 	for _, f := range in.Flags {
 		k, _, ok := r.Table.Lookup(f.Key)
 		if !ok {
-			return nil, &config.Error{Where: "flag " + f.Flag, Text: fmt.Sprintf("there is no setting %q behind it", f.Key)}
+			return nil, &config.Error{Where: "flag " + f.Flag, Text: fmt.Sprintf("it has no setting %q", f.Key)}
 		}
 		v := k.Written(f.Value, config.Source{Kind: config.FromFlag, Name: f.Flag})
 		v.As = f.Flag

@@ -46,7 +46,7 @@ func parseJAAS(s string) (jaasEntry, error) {
 	switch strings.ToLower(tok.text) {
 	case "required", "requisite", "sufficient", "optional":
 	default:
-		return e, fmt.Errorf("after the login module stands no control flag (required)")
+		return e, fmt.Errorf("missing control flag after the login module (required)")
 	}
 	for {
 		if tok, err = p.next(); err != nil {

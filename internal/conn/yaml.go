@@ -189,7 +189,7 @@ func (r *reader) unknownHint(name string) string {
 		}
 	}
 	if name == "consume" {
-		return "consume: stands at the top of the file"
+		return "consume: belongs at the top of the file"
 	}
 	return ""
 }

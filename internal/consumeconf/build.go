@@ -87,7 +87,7 @@ func (o *Run) note(v Value, hint, format string, args ...any) {
 	o.Notes = append(o.Notes, config.Warning{Where: where, Text: offset.Mask(fmt.Sprintf(format, args...)), Hint: hint})
 }
 
-// discovery reads how often new partitions are looked for. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
+// discovery reads how often to check for new partitions. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
 // partition.discovery.interval.ms is -1 for bounded sources.
 func (x *reader) discovery() time.Duration {
 	if n, err := strconv.ParseInt(x.r.Get(Discovery).Text, 10, 64); err == nil && n < 0 {

@@ -58,7 +58,7 @@ func meaning(k config.Key, v Value, run Run) string {
 		}
 	case From, StartupMode:
 		if !c.Start.IsChosen() {
-			return "nobody chose: group-offsets"
+			return "not chosen: group-offsets"
 		}
 		if k.Name == StartupMode && v.Text == "" {
 			return "the start is " + c.Start.String()
@@ -78,7 +78,7 @@ func meaning(k config.Key, v Value, run Run) string {
 		}
 	case Until:
 		if v.Text == "" && c.End.Until == nil && c.End.MaxRecords == 0 && c.End.JobRecords == 0 {
-			return "the run does not end by itself"
+			return "the run does not end on its own"
 		}
 	case AutoCommit:
 		if v.Text == "true" && checkpoints {
@@ -144,7 +144,7 @@ func (r *Resolved) Checks(run Run) []Check {
 	case c.Commit.Auto && c.Checkpoints.Interval > 0:
 		add("one committer", false, "checkpoints commit, and enable.auto.commit (%s) is ignored: leave it out", r.Get(AutoCommit).Source)
 	case committer == consume.CommitsNever:
-		add("one committer", false, "nobody commits: %s", why)
+		add("one committer", false, "nothing commits: %s", why)
 	default:
 		add("one committer", true, "%s: %s", committer, why)
 	}
@@ -152,7 +152,7 @@ func (r *Resolved) Checks(run Run) []Check {
 	case k.Interval == 0 && c.Join != nil:
 		add("checkpoints", true, "the group's commits stand in for them")
 	case k.Interval == 0:
-		add("checkpoints", false, "off: after a crash the run goes on at the group's commits, or where it starts")
+		add("checkpoints", false, "off: after a crash the run continues at the group's commits, or at its start")
 	case k.Dir == "":
 		add("checkpoints", false, "every %s, in memory: nothing survives the process", k.Interval)
 	case k.Retention == consume.NoExternalized:
@@ -162,7 +162,7 @@ func (r *Resolved) Checks(run Run) []Check {
 	}
 	switch {
 	case !c.Start.IsChosen():
-		add("start chosen", false, "nobody chose where to start, which is group-offsets")
+		add("start chosen", false, "no start was chosen, which means group-offsets")
 	default:
 		add("start chosen", true, "%s", offset.Mask(c.Start.String()))
 	}
@@ -175,7 +175,7 @@ func (r *Resolved) Checks(run Run) []Check {
 		add("fallback chosen", true, "%s", cmp.Or(string(c.Policies.IfNoCommit), string(c.Policies.Reset)))
 	}
 	if c.Policies.IfExpired == offset.IfExpiredEarliest || c.Policies.Reset == consume.ResetEarliest || c.Policies.Reset == consume.ResetLatest {
-		add("expiry", true, "an offset that has expired goes on at %s, and it is said", cmp.Or(string(c.Policies.IfExpired), string(c.Policies.Reset)))
+		add("expiry", true, "an offset that has expired continues at %s, with a warning", cmp.Or(string(c.Policies.IfExpired), string(c.Policies.Reset)))
 	} else {
 		add("expiry", true, "an offset that has expired stops the run with what is lost")
 	}

@@ -39,7 +39,7 @@ func (s *Set) flat(file string, data []byte) error {
 		k, v, ok := strings.Cut(text, ": ")
 		if !ok {
 			if k, ok = strings.CutSuffix(text, ":"); !ok {
-				s.warn(config.Place(file, i+1), "write KEY: VALUE", "the line is no setting, Flink leaves it out too")
+				s.warn(config.Place(file, i+1), "write KEY: VALUE", "the line is not a setting, Flink ignores it too")
 				continue
 			}
 		}

@@ -214,7 +214,7 @@ func TestConflicts(t *testing.T) {
 		"unknown job":          {input{job: "nightli", yaml: "jobs:\n  nightly: {group.id: g}\n"}, `there is no job "nightli"`},
 		"mode without millis":  {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "timestamp"}}, "needs its instant"},
 		"mode without offsets": {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "specific-offsets"}}, "needs its offsets"},
-		"several topics":       {input{topics: []string{"a", "b"}, flags: map[string]string{consumeconf.StartupMode: "specific-offsets", consumeconf.StartupOffsets: "partition:0,offset:1"}}, "does not say which topic"},
+		"several topics":       {input{topics: []string{"a", "b"}, flags: map[string]string{consumeconf.StartupMode: "specific-offsets", consumeconf.StartupOffsets: "partition:0,offset:1"}}, "names no topic"},
 		"a typing error":       {input{topics: []string{"a"}, flags: map[string]string{consumeconf.StartupMode: "earliest"}}, "not one of the five"},
 		"no unit":              {input{topics: []string{"a"}, flags: map[string]string{consumeconf.ChkInterval: "1000"}}, "has no unit"},
 		"topic pattern":        {input{yaml: "defaults:\n  topic-pattern: a.*\n"}, "not supported"},
@@ -302,7 +302,7 @@ func TestExplain(t *testing.T) {
 		rows[row.Key] = row
 	}
 	for key, means := range map[string]string{consumeconf.AutoCommit: "ignored: checkpoints are on", consumeconf.ChkDir: "nothing survives the process",
-		consumeconf.StartupMode: "nobody chose: group-offsets", consumeconf.OffsetReset: "Flink: none", consumeconf.Rate: "as fast as"} {
+		consumeconf.StartupMode: "not chosen: group-offsets", consumeconf.OffsetReset: "Flink: none", consumeconf.Rate: "as fast as"} {
 		if !strings.Contains(rows[key].Meaning, means) {
 			t.Errorf("%s means %q, want %q", key, rows[key].Meaning, means)
 		}

@@ -37,7 +37,7 @@ func (s *Set) Section(n *yaml.Node, file, choose string) error {
 		case "jobs":
 			err = s.readJobs(p.Value, file)
 		default:
-			s.warn(config.Place(file, p.Key.Line), config.Near(p.Name, []string{"defaults", "jobs"}), "unknown key %q under consume: settings stand under defaults: or under a job", p.Name)
+			s.warn(config.Place(file, p.Key.Line), config.Near(p.Name, []string{"defaults", "jobs"}), "unknown key %q under consume: settings go under defaults: or under a job", p.Name)
 		}
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (o opener) open(b batch, from int64, d kgo.Decompressor) (records []*kgo.Re
 	case got.Err != nil:
 		return nil, from, fmt.Errorf("%w: %w", ErrDamaged, got.Err)
 	case next <= b.last:
-		return nil, from, fmt.Errorf("%w: %d records are said to be in it, and fewer are", ErrDamaged, b.records)
+		return nil, from, fmt.Errorf("%w: it claims %d records and has fewer", ErrDamaged, b.records)
 	}
 	return got.Records, next, nil
 }

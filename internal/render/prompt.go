@@ -31,7 +31,7 @@ func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
 // ConfirmTyped asks for want to be typed out, for steps that nobody should take
 // by habit. Errors as for Confirm.
 func (s *Streams) ConfirmTyped(ctx context.Context, question, want string) (bool, error) {
-	answer, err := s.ask(ctx, question+" Type "+want+" to go on: ")
+	answer, err := s.ask(ctx, question+" Type "+want+" to continue: ")
 	return err == nil && want != "" && answer == want, err
 }
 

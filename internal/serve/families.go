@@ -44,8 +44,8 @@ func Families() []Family {
 
 		{Family: metrics.Family{Name: "koffset_group_info", Help: "1, with the group's type, state and kind of application."}, Labels: []string{"group", "type", "state", "application"}},
 		{Family: metrics.Family{Name: "koffset_group_members", Help: "Members of the group."}, Labels: group},
-		{Family: metrics.Family{Name: "koffset_group_lag", Help: "Offsets between the commits and the log ends, at most so many records. Partitions without a commit, or whose commit lies outside the log, are not in it."}, Labels: group},
-		{Family: metrics.Family{Name: "koffset_group_lag_seconds", Help: "Age of the oldest record that the group has not committed, interpolated between refreshes; exact for partitions that stand still."}, Labels: group},
+		{Family: metrics.Family{Name: "koffset_group_lag", Help: "Offsets between the commits and the log ends, at most so many records. Partitions without a commit, or whose commit is outside the log, are not in it."}, Labels: group},
+		{Family: metrics.Family{Name: "koffset_group_lag_seconds", Help: "Age of the oldest record that the group has not committed, interpolated between refreshes; exact for partitions that do not move."}, Labels: group},
 		{Family: metrics.Family{Name: "koffset_group_lag_seconds_is_minimum", Help: "1 where the lag in seconds is older than what was observed, so that it is at least that."}, Labels: group},
 		{Family: metrics.Family{Name: "koffset_group_lag_seconds_unknown_partitions", Help: "Partitions of the group with records to read whose age is unknown; while it is above 0 the lag in seconds is a minimum, or absent."}, Labels: group},
 		{Family: metrics.Family{Name: "koffset_group_stuck_partitions", Help: "Partitions of the group with records to read that a member holds and that make no progress: stalled or never-committed."}, Labels: group},

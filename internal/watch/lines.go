@@ -16,7 +16,7 @@ func Line(f *Frame) string {
 	var b strings.Builder
 	b.WriteString(offset.FormatTimeIn(f.At.Truncate(time.Second), f.At.Location()))
 	if f.Err != nil {
-		fmt.Fprintf(&b, "  the look failed: %s", render.Clean(f.Err.Error()))
+		fmt.Fprintf(&b, "  the sample failed: %s", render.Clean(f.Err.Error()))
 		return b.String()
 	}
 	var all inspect.GroupHealth

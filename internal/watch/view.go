@@ -158,7 +158,7 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 		return strings.Repeat(" ", m.width)
 	}
 	if f.Err != nil {
-		return paint(render.Bad, render.Fit("the last look failed, these numbers are older: "+render.Clean(f.Err.Error()), m.width, false))
+		return paint(render.Bad, render.Fit("the last sample failed, these numbers are older: "+render.Clean(f.Err.Error()), m.width, false))
 	}
 	var lag int64
 	parts := 0

@@ -81,7 +81,7 @@ type ClusterError struct {
 func (e *ClusterError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
 
 func (e *ClusterError) Error() string {
-	return fmt.Sprintf("group %s: its stored positions are of cluster %s, not of %s", e.Group, e.Stored, e.Wanted)
+	return fmt.Sprintf("group %s: its stored positions belong to cluster %s, not %s", e.Group, e.Stored, e.Wanted)
 }
 
 // SameCluster returns a *ClusterError where both ids are known and differ.
