@@ -223,8 +223,8 @@ func TestSizer(t *testing.T) {
 	for range 10 {
 		feed(int(s.bytes), 2*int(s.bytes))
 	}
-	if s.bytes != 8<<20 || s.partBytes != 1<<20 {
-		t.Errorf("at 2x: %d, %d: the limits hold", s.bytes, s.partBytes)
+	if s.bytes != 8<<20 {
+		t.Errorf("at 2x: %d, the limit is 8 MiB", s.bytes)
 	}
 	feed(1<<20, 100<<20)
 	if got := float64(s.bytes) * 100; got > 65<<20 {
