@@ -112,7 +112,6 @@ func (e *Engine) prepare(ctx context.Context) error {
 		}
 	}
 	e.plan.Notices = append(notes, e.plan.Notices...)
-	firstTimes(ctx, c.reader(), e.plan.Rows)
 	return nil
 }
 
@@ -131,6 +130,15 @@ func fileError(err error) error {
 
 // Plan is what Run will do. It must not be changed.
 func (e *Engine) Plan() *Plan { return e.plan }
+
+// Survey fills in what a plan says of the logs for people: the times of the first records, and how many bytes the backlog takes
+// on disk. It costs up to a request a partition, so it is for those who show the plan; what cannot be read stays unknown.
+func (e *Engine) Survey(ctx context.Context) {
+	var wait sync.WaitGroup
+	wait.Go(func() { sizes(ctx, e.cfg.Client, e.plan.Rows) })
+	firstTimes(ctx, e.cfg.reader(), e.plan.Rows)
+	wait.Wait()
+}
 
 // Close gives back what New took, such as the job's lock. It may be called more than once, and after Run.
 func (e *Engine) Close() {

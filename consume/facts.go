@@ -42,11 +42,10 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 		f.members = groupMembers(ctx, c)
 	}
 	log := inspect.ReadBounds(ctx, c.Client, parts)
-	sizes := readSizes(ctx, c.Client, parts)
 	for topic, ns := range parts {
 		for _, n := range ns {
 			p := offset.Partition{Topic: topic, Partition: n}
-			f.parts = append(f.parts, factsOf(c, p, topics[topic], log, commits, sizes))
+			f.parts = append(f.parts, factsOf(c, p, topics[topic], log, commits))
 		}
 	}
 	slices.SortFunc(f.parts, func(a, b partFacts) int { return a.Compare(b.Partition) })
@@ -75,7 +74,7 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 	return f, topics, nil
 }
 
-func factsOf(c *Config, p offset.Partition, t inspect.Topic, log inspect.Log, commits inspect.Commits, sizes map[offset.Partition]int64) partFacts {
+func factsOf(c *Config, p offset.Partition, t inspect.Topic, log inspect.Log, commits inspect.Commits) partFacts {
 	pf := partFacts{Partition: p, topicID: t.TopicID()}
 	var facts offset.Facts
 	if l, ok := log.At(p); ok {
@@ -94,9 +93,6 @@ func factsOf(c *Config, p offset.Partition, t inspect.Topic, log inspect.Log, co
 		case row.Unstable() && c.Start.position().Needs().Committed:
 			facts.Err = fmt.Errorf("a transaction holds a commit of group %s that is not final: %w", c.Group, kerr.UnstableOffsetCommit)
 		}
-	}
-	if n, ok := sizes[p]; ok {
-		pf.bytes = &n
 	}
 	pf.start, pf.end = facts, facts
 	return pf

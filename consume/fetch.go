@@ -44,8 +44,25 @@ func firstTimes(ctx context.Context, reader records.Reader, rows []PlanRow) {
 	}
 }
 
-// readSizes asks the brokers how many bytes each partition takes. It is for people: without the right to ask, or on
-// brokers that do not answer, sizes stay unknown.
+// sizes fills in how many bytes the backlogs take on disk. It is for people: without the right to ask, or on brokers that do
+// not answer, sizes stay unknown.
+func sizes(ctx context.Context, cl *kgo.Client, rows []PlanRow) {
+	parts := inspect.Partitions{}
+	for _, r := range rows {
+		parts.Add(r.Partition)
+	}
+	whole := readSizes(ctx, cl, parts)
+	for i := range rows {
+		r := &rows[i]
+		size, known := whole[r.Partition]
+		if log := r.Bounds.End - r.Bounds.Start; known && log > 0 {
+			b := int64(float64(size) * float64(r.Backlog) / float64(log))
+			r.Bytes = &b
+		}
+	}
+}
+
+// readSizes asks the brokers how many bytes each partition takes.
 func readSizes(ctx context.Context, cl *kgo.Client, parts inspect.Partitions) map[offset.Partition]int64 {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

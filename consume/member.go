@@ -171,7 +171,7 @@ func (m *member) tryRows(ctx context.Context, parts inspect.Partitions) ([]PlanR
 	for topic, ns := range parts {
 		for _, n := range ns {
 			p := offset.Partition{Topic: topic, Partition: n}
-			f := factsOf(c, p, topics[topic], log, commits, nil)
+			f := factsOf(c, p, topics[topic], log, commits)
 			if f.start.Err != nil {
 				return nil, f.start.Err
 			}

@@ -67,9 +67,10 @@ type PlanRow struct {
 	PassedOver, ReadAgain int64
 	// Backlog is how many offsets lie between the start and the end, or the log end.
 	Backlog int64
-	// Bytes is about how much the backlog takes on the broker's disk; nil where the broker does not tell.
+	// Bytes is about how much the backlog takes on the broker's disk; nil before [Engine.Survey], and where the broker does
+	// not tell.
 	Bytes *int64
-	// First is the time of the first record that will be read; zero where it is not known.
+	// First is the time of the first record that will be read; zero where it is not known. [Engine.Survey] looks it up.
 	First time.Time
 }
 
@@ -135,7 +136,6 @@ type partFacts struct {
 	end     offset.Facts // for the end: another time, another group
 	// committed is the group's commit; also in start where the start needs it.
 	committed *offset.Committed
-	bytes     *int64 // of the whole partition
 }
 
 // makePlan puts positions and facts together. The error is an *Error that lists every partition that is refused.
@@ -243,10 +243,6 @@ func (r *PlanRow) compare(iso offset.Isolation, f partFacts) {
 	r.Backlog = max(0, end-r.Start)
 	if r.Left != nil {
 		r.Backlog = min(r.Backlog, *r.Left)
-	}
-	if whole := r.Bounds.End - r.Bounds.Start; f.bytes != nil && whole > 0 {
-		b := int64(float64(*f.bytes) * float64(r.Backlog) / float64(whole))
-		r.Bytes = &b
 	}
 	r.PassedOver, r.ReadAgain = passed(r.Bounds, r.Committed, r.Start)
 }

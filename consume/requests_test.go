@@ -65,3 +65,24 @@ func TestManyPartitionsShareResponses(t *testing.T) {
 		t.Errorf("%d partitions took %d fetches", partitions, n)
 	}
 }
+
+// What a plan says for people is read for those who ask: a run that nobody looks at costs no request for it.
+func TestSurvey(t *testing.T) {
+	c, maker := fake(t)
+	f := kafkatest.F1(t, maker, "")
+	cl, sent := counted(t, c.ListenAddrs())
+	e, err := consume.New(t.Context(), consume.Config{Client: cl, Topics: topics(f.Topic), Start: consume.FromEarliest(), Sink: &collector{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if n := sent.count(&kmsg.FetchRequest{}) + sent.count(&kmsg.DescribeLogDirsRequest{}); n > 0 {
+		t.Errorf("%d requests for what nobody asked", n)
+	}
+	e.Survey(t.Context())
+	for _, row := range e.Plan().Rows {
+		if row.First.IsZero() || row.Bytes == nil || *row.Bytes <= 0 {
+			t.Errorf("%s: the first record is of %s, its bytes are %v", row.Partition, row.First, row.Bytes)
+		}
+	}
+}

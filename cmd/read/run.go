@@ -142,6 +142,9 @@ func (o *consumeOptions) plan(ctx context.Context, ses *cli.Session, cfg consume
 	ctx, cancel := ses.Phase(ctx, "resolve where to start")
 	defer cancel()
 	e, err := consume.New(ctx, cfg)
+	if err == nil && o.shows() {
+		e.Survey(ctx)
+	}
 	return e, cli.Cause(ctx, consumeFault(err))
 }
 

@@ -20,9 +20,12 @@ func asides(a *cli.App) *render.Streams {
 	return &render.Streams{Out: s.Err, Err: s.Err, OutTTY: s.ErrTTY, ErrTTY: s.ErrTTY, Width: s.Width, Env: s.Env}
 }
 
+// shows says that the plan's table is printed.
+func (o *consumeOptions) shows() bool { return !o.quiet || o.dryRun }
+
 // show prints where every partition starts and ends, and everything that should be known before the first record.
 func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *consumeconf.Resolved) {
-	if !o.quiet || o.dryRun {
+	if o.shows() {
 		o.table(p)
 	}
 	st := o.app.Streams
