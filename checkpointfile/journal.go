@@ -177,8 +177,11 @@ type Entry struct {
 	GroupStates map[string]RowState
 	// Outcome is the last line's word; empty where the operation never came to its end.
 	Outcome string
-	// UndoneBy is the id of the newest operation that undid this one and was not undone itself; ReadJournal sets it.
+	// UndoneBy is the id of the newest operation that undid this one and was not undone itself; empty where something of this one may
+	// still stand. ReadJournal sets it.
 	UndoneBy string
+
+	undone map[string]string // what UndoneBy says, by group
 }
 
 // At is when the operation began.
@@ -287,18 +290,78 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Or(b.At().Compare(a.At()), strings.Compare(b.ID, a.ID)) })
+	sayUndone(out)
+	return out, bad
+}
+
+// sayUndone tells of each operation what undid it. entries are the newest first.
+func sayUndone(entries []*Entry) {
 	byID := map[string]*Entry{}
-	for _, e := range out {
+	for _, e := range entries {
 		byID[e.ID] = e
 	}
-	// The newest first: an undo that was undone itself undoes nothing any more, and neither does one that wrote nothing.
-	for _, e := range out {
+	for _, e := range entries {
+		// Whatever undid this one is newer, and was looked at.
+		e.UndoneBy = e.UndoneFor(nil)
 		target := byID[e.Undoes]
-		if target != nil && target.UndoneBy == "" && e.UndoneBy == "" && e.Count(StateCommitted, StateVerified, StateUnknown) > 0 && e.covers(target) {
-			target.UndoneBy = e.ID
+		if target == nil || e.UndoneBy != "" {
+			continue // an undo that was undone itself undoes nothing any more
+		}
+		for _, g := range e.Groups {
+			if target.undone[g.Name] == "" && e.did(g.Name) {
+				if target.undone == nil {
+					target.undone = map[string]string{}
+				}
+				target.undone[g.Name] = e.ID
+			}
 		}
 	}
-	return out, bad
+}
+
+// did says that the operation did all that it was to do to a group. One that was killed in between, or had no answer for a row,
+// has not: undoing once more does the rest.
+func (e *Entry) did(group string) bool {
+	good := 0
+	for i, c := range e.Changes {
+		switch {
+		case c.Group != group:
+		case e.States[i] == StateCommitted || e.States[i] == StateVerified:
+			good++
+		case e.States[i] != StateDiffers: // somebody else moved it since
+			return false
+		}
+	}
+	return good > 0
+}
+
+// leaves says that there is something of a group to put back: a row that changed, or that may have.
+func (e *Entry) leaves(group string) bool {
+	for i, c := range e.Changes {
+		if c.Group == group && e.States[i] != StateFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// UndoneAs takes what undid an operation from the journal that it is in: a file alone does not tell.
+func (e *Entry) UndoneAs(of *Entry) { e.UndoneBy, e.undone = of.UndoneBy, of.undone }
+
+// UndoneFor is the id of the newest operation that undid this one for all of some groups, of nil for all of its groups; empty
+// where something of it may still stand.
+func (e *Entry) UndoneFor(groups []string) string {
+	newest := ""
+	for _, g := range e.Groups {
+		if groups != nil && !slices.Contains(groups, g.Name) || !e.leaves(g.Name) {
+			continue
+		}
+		id := e.undone[g.Name]
+		if id == "" {
+			return ""
+		}
+		newest = max(newest, id)
+	}
+	return newest
 }
 
 // Newest yields the operations below the state folder one by one, the newest first by their ids, without reading the others.
@@ -342,16 +405,6 @@ func (e *Entry) Only(groups []string) *Entry {
 		}
 	}
 	return &out
-}
-
-// covers says that an undo is about all groups of what it undoes: undone for one group alone, an operation still stands.
-func (e *Entry) covers(of *Entry) bool {
-	for _, g := range of.Groups {
-		if !slices.ContainsFunc(e.Groups, func(x PlanGroup) bool { return x.Name == g.Name }) {
-			return false
-		}
-	}
-	return true
 }
 
 // FindEntry finds one operation by its id, or by a beginning of it that only one has. It returns nil and the ids that

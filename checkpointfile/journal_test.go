@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/koffset/koffset/offset"
 )
 
 // ticking is a clock that moves one second a call.
@@ -29,6 +31,9 @@ func start(t *testing.T, dir string, clock func() time.Time, op Operation) *Jour
 	t.Helper()
 	if op.Changes == nil {
 		op.Changes = samplePlan().Changes
+		if op.Groups == nil {
+			op.Groups = samplePlan().Groups
+		}
 	}
 	j, err := CreateJournal(dir, Header{Version: "1.0.0", ClusterID: "c-1"}, &op, clock)
 	if err != nil {
@@ -157,6 +162,68 @@ func TestReadJournalKnowsWhatIsUndone(t *testing.T) {
 	}
 	if es, bad := ReadJournal(filepath.Join(dir, "none")); es != nil || bad != nil {
 		t.Errorf("no folder: %v, %v", es, bad)
+	}
+}
+
+// An undo of several groups that was cut off, or failed for some of them, leaves the rest to be undone: the operation is not taken
+// for undone, or "the last" would be an older one.
+func TestUndoThatIsHalfDone(t *testing.T) {
+	rows := func(groups ...string) (op Operation) {
+		for _, g := range groups {
+			op.Groups = append(op.Groups, PlanGroup{Name: g})
+			for p := range int32(2) {
+				op.Changes = append(op.Changes, Change{Group: g, Partition: offset.Partition{Topic: "t", Partition: p}, Action: ActionCommit, To: &Commit{Offset: 1}})
+			}
+		}
+		return op
+	}
+	for _, tc := range []struct {
+		name   string
+		states []RowState // of the first undo's rows: two of a, two of b
+		again  string     // the group that a second undo puts back
+		whole  bool       // undone as a whole then
+		a, b   bool       // undone for these
+	}{
+		{"all", []RowState{StateVerified, StateVerified, StateVerified, StateCommitted}, "", true, true, true},
+		{"cut off between the groups", []RowState{StateVerified, StateVerified, "", ""}, "", false, true, false},
+		{"cut off within a group", []RowState{StateVerified, "", StateVerified, StateVerified}, "", false, false, true},
+		{"no answer for a row", []RowState{StateVerified, StateVerified, StateVerified, StateUnknown}, "", false, true, false},
+		{"one failed", []RowState{StateVerified, StateVerified, StateVerified, StateFailed}, "", false, true, false},
+		{"moved by somebody else since", []RowState{StateVerified, StateVerified, StateVerified, StateDiffers}, "", true, true, true},
+		{"all failed", []RowState{StateFailed, StateFailed, StateFailed, StateFailed}, "", false, false, false},
+		{"the rest by a second one", []RowState{StateVerified, StateVerified, "", ""}, "b", true, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, clock := t.TempDir(), ticking()
+			op := rows("a", "b", "failed")
+			op.Groups = append(op.Groups, PlanGroup{Name: "stored nothing", Delete: true})
+			j := start(t, dir, clock, op)
+			j.Note(StateVerified, "", 0, 1, 2, 3)
+			j.Note(StateFailed, "", 4, 5)
+			id := j.ID
+			undo := func(states []RowState, groups ...string) {
+				op := rows(groups...)
+				op.Verb, op.Undoes = "undo", id
+				j := start(t, dir, clock, op)
+				for i, s := range states {
+					if s != "" {
+						j.Note(s, "", i)
+					}
+				}
+			}
+			undo(tc.states, "a", "b")
+			if tc.again != "" {
+				undo([]RowState{StateVerified, StateVerified}, tc.again)
+			}
+			es, bad := ReadJournal(dir)
+			e, _ := FindEntry(es, id)
+			if len(bad) > 0 || e == nil {
+				t.Fatalf("read %v, %v", e, bad)
+			}
+			if whole, a, b := e.UndoneBy != "", e.UndoneFor([]string{"a"}) != "", e.UndoneFor([]string{"b"}) != ""; whole != tc.whole || a != tc.a || b != tc.b {
+				t.Errorf("undone as a whole %v, for a %v, for b %v", whole, a, b)
+			}
+		})
 	}
 }
 

@@ -139,6 +139,7 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 		{Header: "GROUPS", Key: "groups_shown", NoJSON: true, NoCSV: true},
 		{Header: "ROWS", Key: "rows", Right: true},
 		{Header: "CHANGED", Key: "changed", Right: true},
+		{Key: "unknown", NoTable: true},
 		{Header: "OUTCOME", Key: "outcome"},
 		{Header: "UNDONE-BY", Key: "undone_by", HideEmpty: true},
 		{Header: "UNDOES", Key: "undoes", HideEmpty: true},
@@ -159,7 +160,8 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 		}
 		doc.Row(render.String(e.ID), render.Time(e.At()), render.String(e.User), render.String(e.Host), render.String(e.Verb),
 			render.Strings(groups), render.String(few(groups)), render.Int(int64(len(e.Changes))),
-			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))), outcome,
+			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))),
+			render.Int(int64(e.Count(checkpointfile.StatePlanned, checkpointfile.StateUnknown))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
 	}
 	return doc.Close(render.End{Incomplete: len(checkpointfile.NotKnown(bad)) > 0})
@@ -185,7 +187,7 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 			return nil, cli.FileFault(err)
 		}
 		if same, _ := checkpointfile.FindEntry(entries, e.ID); same != nil {
-			e.UndoneBy = same.UndoneBy // only the journal around a file knows
+			e.UndoneAs(same) // only the journal around a file knows
 		}
 		return e, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +206,7 @@ func (o *undoOptions) last(stateDir string, entries []*checkpointfile.Entry, bad
 		return nil, cli.Faultf(offset.KindRefused, "name the operation by its id", "which operation is the last is not known: %w", errors.Join(bad...))
 	}
 	for _, e := range entries {
-		if e.Undoes == "" && e.UndoneBy == "" && e.Changed() && o.concerns(e) {
+		if e.Undoes == "" && e.Changed() && o.concerns(e) && e.UndoneFor(o.group) == "" {
 			return e, nil
 		}
 	}
@@ -248,8 +250,8 @@ func (o *undoOptions) run(ctx context.Context, s *cli.Session, e *checkpointfile
 	if len(o.group) > 0 {
 		e = e.Only(o.group)
 	}
-	if e.UndoneBy != "" {
-		o.app.Streams.Warn("%s was undone by %s already", e.ID, e.UndoneBy)
+	if by := e.UndoneFor(o.group); by != "" {
+		o.app.Streams.Warn("%s was undone by %s already", e.ID, by)
 	}
 	if err := o.write.Ready(ctx, s, namesOf(e.Groups)); err != nil {
 		return o.write.NotPlanned(o.app, s, "undo", namesOf(e.Groups), err)
