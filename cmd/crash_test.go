@@ -5,6 +5,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -47,7 +48,7 @@ type crash struct {
 	kill  atomic.Pointer[func()]
 	after atomic.Bool
 	pause atomic.Int64
-	// writes counts from the first commit on alone.
+	// writes counts from the first write on alone.
 	writes atomic.Bool
 }
 
@@ -57,7 +58,9 @@ func newCrash(c *kfake.Cluster) *crash {
 		c.KeepControl()
 		kill := x.kill.Load()
 		if kill != nil && x.writes.Load() {
-			if _, commit := req.(*kmsg.OffsetCommitRequest); !commit {
+			switch req.(type) {
+			case *kmsg.OffsetCommitRequest, *kmsg.OffsetDeleteRequest, *kmsg.DeleteGroupsRequest:
+			default:
 				return nil, nil, false
 			}
 			x.writes.Store(false)
@@ -174,6 +177,123 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if len(seen) < min(*crashPoints, 5) {
 		t.Errorf("the kills hit %v alone: they are not spread over the run", seen)
 	}
+}
+
+// Every command that writes is killed at each request from its first write on, before the broker handles it and after: what was
+// there comes back with undo, as it was.
+func TestEveryWriteKilledAtEachRequest(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"reset":        {"reset", "g", "--topic", "t", "--to-offset", "7", "--impact=false"},
+		"apply":        {"apply", "plan.json"},
+		"delete":       {"delete", "g"},
+		"delete topic": {"delete", "g", "--topic", "t:0,1"},
+		"undo":         {"undo", "last"},
+		"import":       {"migrate", "import", "export.jsonl", "--allow-rewind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killedAtEachRequest(t, name, append(args, "--execute", "-o", "json"))
+		})
+	}
+}
+
+func killedAtEachRequest(t *testing.T, name string, args []string) {
+	c, cl := kafkatest.FakeClient(t)
+	b := []string{"-b", strings.Join(c.ListenAddrs(), ",")}
+	kafkatest.CreateTopic(t, cl, "t", 4)
+	for p := range int32(4) {
+		kafkatest.Produce(t, cl, kafkatest.Records("t", p, 10, kafkatest.F1Start, 1)...)
+	}
+	before := []kafkatest.Committed{{Topic: "t", Partition: 0, Offset: 3, LeaderEpoch: 0, Metadata: "m"}, {Topic: "t", Partition: 1, Offset: 4, LeaderEpoch: 0},
+		{Topic: "t", Partition: 2, Offset: 5, LeaderEpoch: 0, Metadata: "n"}}
+	kafkatest.Commit(t, cl, "g", before...)
+	prepared := t.TempDir()
+	must := func(home string, args ...string) string {
+		t.Helper()
+		out, err := koffset(t, home, append(args, b...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("koffset %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	switch name {
+	case "apply":
+		must(prepared, "reset", "g", "--topic", "t", "--to-offset", "8", "--plan-out", "plan.json")
+	case "import":
+		kafkatest.Commit(t, cl, "g", kafkatest.At("t", 0, 1), kafkatest.At("t", 1, 9))
+		must(prepared, "migrate", "export", "g", "--out", "export.jsonl")
+		kafkatest.Commit(t, cl, "g", before...)
+	}
+	x := newCrash(c)
+	ended, changed := 0, 0
+	for point := int64(1); ended < 2; point++ {
+		if point > 40 {
+			t.Fatal("it never ends")
+		}
+		ended = 0
+		for _, after := range []bool{false, true} {
+			home := t.TempDir()
+			if err := os.CopyFS(home, os.DirFS(prepared)); err != nil {
+				t.Fatal(err)
+			}
+			if name == "undo" {
+				must(home, "reset", "g", "--topic", "t", "--to-offset", "7", "--execute", "--impact=false")
+			}
+			was := kafkatest.Commits(t, cl, "g")
+			cmd := koffset(t, home, append(args, b...)...)
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			kill := func() { _ = cmd.Process.Kill() } // only fails where it has ended
+			x.after.Store(after)
+			x.pause.Store(0)
+			x.writes.Store(true)
+			x.left.Store(point)
+			x.kill.Store(&kill)
+			if err := cmd.Wait(); err == nil {
+				ended++
+			} else if cmd.ProcessState.ExitCode() >= 0 {
+				t.Fatalf("point %d: %v\n%s", point, err, errs.String())
+			}
+			x.kill.Store(nil)
+			if now := kafkatest.Commits(t, cl, "g"); fmt.Sprint(now) != fmt.Sprint(was) {
+				changed++
+				if entries, _ := checkpointfile.ReadJournal(filepath.Join(home, "state", "koffset")); len(entries) == 0 {
+					t.Fatalf("point %d: %v became %v and the journal knows nothing:\n%s", point, was, now, errs.String())
+				}
+			}
+			out, err := koffset(t, home, append([]string{"undo", "last", "--execute"}, b...)...).CombinedOutput()
+			if code := koffsetStatus(err); code != 0 && !(name == "undo" && code == 5) {
+				t.Fatalf("point %d (after: %v): undo has status %d\n%s", point, after, code, out)
+			}
+			if got := fmt.Sprint(kafkatest.Commits(t, cl, "g")["t"]); got != fmt.Sprint(byPartition(before)) {
+				t.Fatalf("point %d (after: %v): after the undo it is %s\n%s", point, after, got, out)
+			}
+		}
+	}
+	if changed == 0 {
+		t.Error("nothing was ever changed")
+	}
+}
+
+func byPartition(cs []kafkatest.Committed) map[int32]kafkatest.Committed {
+	out := map[int32]kafkatest.Committed{}
+	for _, c := range cs {
+		out[c.Partition] = c
+	}
+	return out
+}
+
+// koffsetStatus is the exit status of a process that ended by itself.
+func koffsetStatus(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
 }
 
 // checkJournal holds what the journal says to be known against what is stored.

@@ -223,19 +223,21 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	return built, in.known, cli.Cause(pctx, err)
 }
 
-// sayUnused names the groups that a source has offsets of, and that nobody asked for.
+// sayUnused names the groups that a source has offsets of, and that nobody asked for. Where it has none of those that were asked for
+// the error says so, with what it has.
 func (o *resetOptions) sayUnused() {
 	asked := map[string]bool{}
 	for _, g := range o.req.Groups {
 		asked[g.Name] = true
 	}
 	var unused []string
-	for _, n := range o.req.Saved.Names() {
+	names := o.req.Saved.Names()
+	for _, n := range names {
 		if !asked[n] {
 			unused = append(unused, offset.QuoteName(n))
 		}
 	}
-	if len(unused) > 0 {
+	if len(unused) > 0 && len(unused) < len(names) {
 		o.app.Streams.Note("%s also has offsets of %s, which are not used: %s", o.position, text.Plural(len(unused), "other group"), cli.SomeNames(unused))
 	}
 }
