@@ -2,7 +2,6 @@ package consume
 
 import (
 	"context"
-	"encoding/base64"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -14,7 +13,7 @@ import (
 func sendCommit(ctx context.Context, cl *kgo.Client, group string, positions []Position, ids map[string]string) func(yield func(Position, error) bool) {
 	rows := make([]edge.Row, len(positions))
 	for i, p := range positions {
-		rows[i] = edge.Row{Partition: p.Partition, TopicID: topicID(ids[p.Topic]), Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}
+		rows[i] = edge.Row{Partition: p.Partition, TopicID: edge.TopicID(ids[p.Topic]), Offset: p.Offset, LeaderEpoch: p.LeaderEpoch}
 	}
 	answers := make([]error, len(positions)) // one group, so one goroutine tells at a time
 	edge.Write(ctx, cl, []edge.Job{{Group: group, Op: edge.Commit, Rows: rows}}, func(_ int, rows []int, err error) {
@@ -29,12 +28,4 @@ func sendCommit(ctx context.Context, cl *kgo.Client, group string, positions []P
 			}
 		}
 	}
-}
-
-// topicID reads an id as Kafka prints it; zero for none.
-func topicID(text string) (id [16]byte) {
-	if b, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(b) == len(id) {
-		copy(id[:], b)
-	}
-	return id
 }

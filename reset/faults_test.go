@@ -39,7 +39,7 @@ func TestCommitThatStoredNothing(t *testing.T) {
 		resp := r.ResponseKind().(*kmsg.OffsetCommitResponse)
 		for _, topic := range r.Topics {
 			rt := kmsg.NewOffsetCommitResponseTopic()
-			rt.Topic = topic.Topic
+			rt.Topic, rt.TopicID = topic.Topic, topic.TopicID
 			for _, part := range topic.Partitions {
 				rp := kmsg.NewOffsetCommitResponseTopicPartition()
 				rp.Partition = part.Partition
@@ -59,6 +59,32 @@ func TestCommitThatStoredNothing(t *testing.T) {
 	}
 	if e := entry(t, dir); e.Count(checkpointfile.StateDiffers) != 3 || e.Outcome != "failed" {
 		t.Errorf("the journal says %v, %q", e.States, e.Outcome)
+	}
+}
+
+// A commit is for a topic id: in a topic that was made anew after the check, the broker stores nothing of it.
+func TestTopicMadeAnewBetweenCheckAndCommit(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	p := prepare(t, cl, request(f.App, f.Topic, at(8)))
+	other := kafkatest.Client(t, c.ListenAddrs())
+	c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.SleepControl(func() {
+			kafkatest.DeleteTopic(t, other, f.Topic)
+			kafkatest.CreateTopic(t, other, f.Topic, 3)
+		})
+		return nil, nil, false
+	})
+	dir := t.TempDir()
+	res := apply(t, cl, p, options(t, dir))
+	if res.Count(OutcomeChanged) != 0 || res.Bad() != 3 {
+		t.Errorf("rows %+v", res.Rows)
+	}
+	if err := res.Rows[0].Err; err == nil || !strings.Contains(err.Error(), "deleted and created again, between the check and the write") {
+		t.Errorf("got %v", err)
+	}
+	if got := kafkatest.CommittedOffsets(t, cl, f.App, f.Topic); got[0] == 8 || got[1] == 8 || got[2] == 8 {
+		t.Errorf("in the topic that was made anew it stands at %v", got)
 	}
 }
 

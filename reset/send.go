@@ -88,6 +88,9 @@ func (a *applier) job(group string, op commits.Op, rows []int) job {
 	for n, i := range rows {
 		c := a.res.Rows[i].Change
 		j.Rows[n] = commits.Row{Partition: c.Partition}
+		if op == commits.Commit {
+			j.Rows[n].TopicID = commits.TopicID(c.TopicID)
+		}
 		if op == commits.Commit || op == commits.MoveShare {
 			j.Rows[n].Offset, j.Rows[n].LeaderEpoch, j.Rows[n].Metadata = c.To.Offset, c.To.LeaderEpoch, c.To.Metadata
 		}
@@ -129,6 +132,9 @@ func (a *applier) answered(j commits.Job, rows []int, err error) {
 	case errors.As(err, &unknown):
 		outcome = OutcomeUnknown
 	default:
+		if errors.Is(err, kerr.UnknownTopicID) {
+			err = fmt.Errorf("the topic was deleted, or deleted and created again, between the check and the write (%w)", err)
+		}
 		if j.Op == commits.Remove && errors.Is(err, kerr.UnknownTopicOrPartition) {
 			err = fmt.Errorf("a broker refuses to delete commits of a topic or partition that it does not know; it drops them on its own (%w)", err)
 		}

@@ -2,6 +2,7 @@ package commits
 
 import (
 	"context"
+	"encoding/base64"
 	"maps"
 	"slices"
 	"sync"
@@ -34,6 +35,14 @@ type Row struct {
 	Offset      int64
 	LeaderEpoch offset.LeaderEpoch
 	Metadata    string
+}
+
+// TopicID reads an id as Kafka prints it, for Row.TopicID; zero for none.
+func TopicID(text string) (id [16]byte) {
+	if b, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
 }
 
 // Job is one operation on one group.
