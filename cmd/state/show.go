@@ -131,19 +131,17 @@ func (o *checkpointShowOptions) run(ctx context.Context, cmd *cobra.Command, ref
 			return err
 		}
 		defer s.Close()
-		if snap.Header.ClusterID != "" && s.Cluster.ID != "" && snap.Header.ClusterID != s.Cluster.ID {
-			o.app.Streams.Warn("the checkpoint was made for cluster %s, this is cluster %s", snap.Header.ClusterID, s.Cluster.ID)
-		}
 		meta = s.Meta("checkpoint")
-		if failed, err = o.compare(ctx, s, rows); err != nil {
+		if failed, err = o.compare(ctx, s, snap.Origin(), rows); err != nil {
 			return err
 		}
 	}
 	return o.print(snap, sources, rows, meta, failed)
 }
 
-// compare reads the log, and the group's commits, and judges each row. failed counts rows that could not be read.
-func (o *checkpointShowOptions) compare(ctx context.Context, s *cli.Session, rows []shown) (failed int, err error) {
+// compare reads the log, and the group's commits, and judges each row. failed counts rows that could not be read. Offsets of another
+// log are compared as well, since nothing is moved, and it is said; that Flink's snapshots name no cluster is known of all of them.
+func (o *checkpointShowOptions) compare(ctx context.Context, s *cli.Session, from offset.Origin, rows []shown) (failed int, err error) {
 	ctx, cancel := s.Phase(ctx, "read the log")
 	defer cancel()
 	q := inspect.GatherQuery{Position: offset.Position{Kind: offset.Current}, Isolation: o.iso}
@@ -164,6 +162,14 @@ func (o *checkpointShowOptions) compare(ctx context.Context, s *cli.Session, row
 	if err != nil {
 		return 0, cli.Cause(ctx, err)
 	}
+	used := map[offset.Partition]offset.Foreign{}
+	for _, p := range q.Parts {
+		used[p] = offset.Foreign{}
+	}
+	if from.ClusterID == "" && len(from.TopicIDs) == 0 {
+		used = nil
+	}
+	o.app.SayOrigin(from.Compare(inspect.Here(s.Cluster.ID, facts.Topics), used, offset.AllowOrigin{offset.OtherCluster, offset.OtherTopic}).Said())
 	for i := range rows {
 		r := &rows[i]
 		f := facts.Of(offset.Partition{Topic: r.Topic, Partition: r.Partition.Partition})
