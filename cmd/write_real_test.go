@@ -238,6 +238,9 @@ func TestResetWithoutRights(t *testing.T) {
 	if r := lim(0, "reset", g, "--all-topics", "--to-earliest"); !strings.Contains(r.err, "commits on topics that this user may not describe are hidden") {
 		t.Errorf("reset --all-topics says nothing of what is hidden: %s", r.err)
 	}
+	if r := lim(0, "repair", g); !strings.Contains(r.err, "commits on topics that this user may not describe are hidden") {
+		t.Errorf("repair says nothing of what is hidden: %s", r.err)
+	}
 	// A member names its topics to whoever may describe the group: then what is hidden has a name.
 	member := kafkatest.JoinClassic(t, b.cl, kafkatest.MemberOptions{Group: g, Topics: []string{ta, tb}})
 	if r := lim(0, "reset", g, "--all-topics", "--to-earliest"); !strings.Contains(r.err, "may not describe are hidden: "+tb+"; whether there are more such topics is not known") {

@@ -109,7 +109,8 @@ func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*
 			b.Failed = append(b.Failed, &GroupError{Group: g.Name, Err: err})
 		}
 	}
-	if v := f.Visibility; v != nil && !v.All() && len(b.Plan.Groups) > 0 {
+	if v := f.Visibility; v != nil && !v.All() && (len(b.Plan.Groups) > 0 || r.Task.Repair != nil) {
+		// That nothing is to be repaired is not known of what cannot be seen.
 		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteHidden, Text: v.String()})
 	}
 	if n := len(b.Without); n > 0 {

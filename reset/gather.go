@@ -116,7 +116,7 @@ func Gather(ctx context.Context, cl *kgo.Client, r *Request) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Scope.All && r.Task.Repair == nil {
+	if r.Scope.All {
 		f.seeAll(ctx, cl)
 	}
 	more := map[string]bool{}

@@ -44,6 +44,36 @@ func TestDeleteWhatMayBeHidden(t *testing.T) {
 	}
 }
 
+// That there is nothing to repair is not known of commits that are hidden.
+func TestRepairOfWhatMayBeHidden(t *testing.T) {
+	w := small()
+	f := w.read()
+	r := &Request{Verb: "repair", Groups: w.groups()[:1], Scope: Scope{All: true}, Task: Task{Repair: &Mends{}}}
+	hidden := func() (n int) {
+		b, err := r.Task.build(r, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, note := range b.Notes {
+			if note.Kind == NoteHidden && note.Several {
+				n++
+			}
+		}
+		return n
+	}
+	if hidden() != 0 {
+		t.Error("it is said although all can be seen")
+	}
+	f.Visibility = &inspect.Visibility{Hidden: []string{"b"}}
+	if hidden() != 1 {
+		t.Error("it is not said once")
+	}
+	r.Groups = nil // as where nothing is invalid
+	if hidden() != 1 {
+		t.Error("where there is nothing to repair it is not said")
+	}
+}
+
 // What members read is known to whoever may describe the group: a topic among it that may not be described has hidden commits.
 func TestTopicsOfMembersThatAreHidden(t *testing.T) {
 	topics := map[string]inspect.Topic{"a": {Name: "a"}, "b": {Name: "b", Err: kerr.TopicAuthorizationFailed}, "c": {Name: "c", Err: kerr.TopicAuthorizationFailed},
