@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -304,44 +305,49 @@ func sayUndone(entries []*Entry) {
 		// Whatever undid this one is newer, and was looked at.
 		e.UndoneBy = e.UndoneFor(nil)
 		target := byID[e.Undoes]
-		if target == nil || e.UndoneBy != "" {
-			continue // an undo that was undone itself undoes nothing any more
+		if target == nil {
+			continue
 		}
-		for _, g := range e.Groups {
-			if target.undone[g.Name] == "" && e.did(g.Name) {
-				if target.undone == nil {
-					target.undone = map[string]string{}
-				}
-				target.undone[g.Name] = e.ID
+		for g := range e.did() {
+			if e.undone[g] != "" {
+				continue // an undo that was undone itself undoes nothing any more
+			}
+			if target.undone == nil {
+				target.undone = map[string]string{}
+			}
+			if target.undone[g] == "" {
+				target.undone[g] = e.ID
 			}
 		}
 	}
 }
 
-// did says that the operation did all that it was to do to a group. One that was killed in between, or had no answer for a row,
-// has not: undoing once more does the rest.
-func (e *Entry) did(group string) bool {
-	good := 0
+// did are the groups to which the operation did all that it was to do. One that was killed in between, or had no answer for a row,
+// did not: undoing once more does the rest.
+func (e *Entry) did() map[string]bool {
+	good, rest := map[string]bool{}, map[string]bool{}
 	for i, c := range e.Changes {
-		switch {
-		case c.Group != group:
-		case e.States[i] == StateCommitted || e.States[i] == StateVerified:
-			good++
-		case e.States[i] != StateDiffers: // somebody else moved it since
-			return false
+		switch e.States[i] {
+		case StateCommitted, StateVerified:
+			good[c.Group] = true
+		case StateDiffers: // somebody else moved it since
+		default:
+			rest[c.Group] = true
 		}
 	}
-	return good > 0
+	maps.DeleteFunc(good, func(g string, _ bool) bool { return rest[g] })
+	return good
 }
 
-// leaves says that there is something of a group to put back: a row that changed, or that may have.
-func (e *Entry) leaves(group string) bool {
+// leaves are the groups of which there is something to put back: a row that changed, or that may have.
+func (e *Entry) leaves() map[string]bool {
+	out := map[string]bool{}
 	for i, c := range e.Changes {
-		if c.Group == group && e.States[i] != StateFailed {
-			return true
+		if e.States[i] != StateFailed {
+			out[c.Group] = true
 		}
 	}
-	return false
+	return out
 }
 
 // UndoneAs takes what undid an operation from the journal that it is in: a file alone does not tell.
@@ -351,11 +357,11 @@ func (e *Entry) UndoneAs(of *Entry) { e.UndoneBy, e.undone = of.UndoneBy, of.und
 // where something of it may still stand.
 func (e *Entry) UndoneFor(groups []string) string {
 	newest := ""
-	for _, g := range e.Groups {
-		if groups != nil && !slices.Contains(groups, g.Name) || !e.leaves(g.Name) {
+	for g := range e.leaves() {
+		if groups != nil && !slices.Contains(groups, g) {
 			continue
 		}
-		id := e.undone[g.Name]
+		id := e.undone[g]
 		if id == "" {
 			return ""
 		}

@@ -181,17 +181,19 @@ func TestUndoThatIsHalfDone(t *testing.T) {
 		name   string
 		states []RowState // of the first undo's rows: two of a, two of b
 		again  string     // the group that a second undo puts back
+		back   string     // the group for which the last undo is undone again
 		whole  bool       // undone as a whole then
 		a, b   bool       // undone for these
 	}{
-		{"all", []RowState{StateVerified, StateVerified, StateVerified, StateCommitted}, "", true, true, true},
-		{"cut off between the groups", []RowState{StateVerified, StateVerified, "", ""}, "", false, true, false},
-		{"cut off within a group", []RowState{StateVerified, "", StateVerified, StateVerified}, "", false, false, true},
-		{"no answer for a row", []RowState{StateVerified, StateVerified, StateVerified, StateUnknown}, "", false, true, false},
-		{"one failed", []RowState{StateVerified, StateVerified, StateVerified, StateFailed}, "", false, true, false},
-		{"moved by somebody else since", []RowState{StateVerified, StateVerified, StateVerified, StateDiffers}, "", true, true, true},
-		{"all failed", []RowState{StateFailed, StateFailed, StateFailed, StateFailed}, "", false, false, false},
-		{"the rest by a second one", []RowState{StateVerified, StateVerified, "", ""}, "b", true, true, true},
+		{"all", []RowState{StateVerified, StateVerified, StateVerified, StateCommitted}, "", "", true, true, true},
+		{"cut off between the groups", []RowState{StateVerified, StateVerified, "", ""}, "", "", false, true, false},
+		{"cut off within a group", []RowState{StateVerified, "", StateVerified, StateVerified}, "", "", false, false, true},
+		{"no answer for a row", []RowState{StateVerified, StateVerified, StateVerified, StateUnknown}, "", "", false, true, false},
+		{"one failed", []RowState{StateVerified, StateVerified, StateVerified, StateFailed}, "", "", false, true, false},
+		{"moved by somebody else since", []RowState{StateVerified, StateVerified, StateVerified, StateDiffers}, "", "", true, true, true},
+		{"all failed", []RowState{StateFailed, StateFailed, StateFailed, StateFailed}, "", "", false, false, false},
+		{"undone again for one group", []RowState{StateVerified, StateVerified, StateVerified, StateVerified}, "", "a", false, false, true},
+		{"the rest by a second one", []RowState{StateVerified, StateVerified, "", ""}, "b", "", true, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, clock := t.TempDir(), ticking()
@@ -214,6 +216,12 @@ func TestUndoThatIsHalfDone(t *testing.T) {
 			undo(tc.states, "a", "b")
 			if tc.again != "" {
 				undo([]RowState{StateVerified, StateVerified}, tc.again)
+			}
+			if tc.back != "" {
+				op := rows(tc.back)
+				es, _ := ReadJournal(dir)
+				op.Verb, op.Undoes = "undo", es[0].ID
+				start(t, dir, clock, op).Note(StateVerified, "", 0, 1)
 			}
 			es, bad := ReadJournal(dir)
 			e, _ := FindEntry(es, id)
