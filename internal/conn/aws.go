@@ -10,13 +10,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/aws"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 func (s *Settings) awsMechanism(ctx context.Context) (sasl.Mechanism, error) {
@@ -55,7 +55,7 @@ func (s *Settings) awsAuth(ctx context.Context) (aws.Auth, error) {
 func (s *Settings) awsProfile(name string) (aws.Auth, error) {
 	const hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (aws configure export-credentials --format env), or sasl.aws.profile"
 	file := s.paths.abs(cmp.Or(s.env["AWS_SHARED_CREDENTIALS_FILE"], "~/.aws/credentials"))
-	data, err := os.ReadFile(file)
+	data, err := wholefile.Read(file, maxSettings)
 	if err != nil {
 		return aws.Auth{}, s.missing(mechAWS, fmt.Sprintf("AWS keys; there are none in the settings or the environment, and %s cannot be read", file), hint)
 	}

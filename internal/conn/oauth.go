@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // tokenTimeout bounds one request for a token. It happens inside the login of
@@ -55,7 +55,7 @@ func (s *Settings) tokenSource(ctx context.Context) (*tokenSource, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: tokenTimeout,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if v, ok := s.values["sasl.oauth.ca"]; ok && v.Text != "" {
-		data, err := os.ReadFile(s.paths.of(v))
+		data, err := wholefile.Read(s.paths.of(v), maxSettings)
 		if err != nil {
 			return nil, &config.Error{Where: v.Source.String(), Text: "sasl.oauth.ca cannot be read", Err: err}
 		}

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -82,7 +81,7 @@ func Use(in Inputs, name string) (path string, err error) {
 	}
 	// A configuration file is often a link into a folder of dotfiles: the link
 	// stays, its target is replaced.
-	old, err := os.ReadFile(path)
+	old, err := wholefile.Read(path, maxSettings)
 	if err != nil {
 		return path, &config.Error{Where: path, Text: "cannot be read", Err: err}
 	}

@@ -5,12 +5,12 @@ package conn
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // javaHandled are the names that have a meaning here.
@@ -47,7 +47,7 @@ func (r *reader) readProperties(file, from string) (config.Layer, error) {
 	if file == "" {
 		return nil, config.Errorf(from, "", "the file name is empty")
 	}
-	data, err := os.ReadFile(file)
+	data, err := wholefile.Read(file, maxSettings)
 	if err != nil {
 		return nil, &config.Error{Where: from, Text: "cannot read the file", Err: err}
 	}

@@ -27,6 +27,9 @@ const secretCommandTimeout = 20 * time.Second
 // identity provider has some KB; a wrong path may be a log of gigabytes.
 const maxSecret = 1 << 20
 
+// maxSettings bounds, in bytes, a file of settings or credentials: a wrong path may be a device that never ends.
+const maxSettings = 16 << 20
+
 // secret resolves NAME, NAME_file or NAME_command, whichever is set; "" when
 // none is. One newline at the end is not part of a secret.
 //

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/internal/wholefile"
 )
 
 // configFile is a configuration file as read. A file that does not exist is an
@@ -39,7 +39,7 @@ func (r *reader) readConfig(path string, named bool, from string) (*configFile, 
 	if path == "" {
 		return f, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return f, nil
 	}
