@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"github.com/koffset/koffset/cmd"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
@@ -74,5 +76,43 @@ func TestExecuteWithoutAnOutput(t *testing.T) {
 		}
 		t.Run(tc.name, func(t *testing.T) { unwritten(t, false) })
 		t.Run(tc.name+", buffered", func(t *testing.T) { unwritten(t, true) })
+	}
+}
+
+// A reader that has gone changes nothing about what a command found: a check that does not hold still fails.
+func TestStatusWithoutAReader(t *testing.T) {
+	t.Parallel()
+	c, cl := kafkatest.FakeClient(t)
+	other, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	f := kafkatest.F1(t, cl, "")
+	kafkatest.Commit(t, cl, "past", kafkatest.At(f.Topic, 1, 100_000))
+	kafkatest.CreateTopic(t, dst, f.Topic, 1) // another number of partitions
+	export := filepath.Join(t.TempDir(), "x.jsonl")
+	run := func(out error, args ...string) (int, string) {
+		var errs bytes.Buffer
+		st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{out}, Err: &errs, Env: func(string) string { return "" }}
+		home := t.TempDir()
+		code := cmd.Run(t.Context(), args, cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
+		return code, errs.String()
+	}
+	from, to := strings.Join(c.ListenAddrs(), ","), strings.Join(other.ListenAddrs(), ",")
+	if code, said := run(nil, "-b", from, "migrate", "export", f.App, "--out", export); code != 0 {
+		t.Fatalf("export: %d\n%s", code, said)
+	}
+	for _, tc := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{8, "did not hold", []string{"-b", from, "check", f.App, "--max-lag", "0", "--max-uncommitted", "1000000"}},
+		{8, "unhealthy", []string{"-b", from, "inspect", "past", "--fail-on", "unhealthy"}},
+		{3, "unresolved", []string{"-b", to, "migrate", "import", export}},
+		{3, "unresolved", []string{"-b", to, "migrate", "import", export, "--execute"}},
+		{8, "different or missing", []string{"-b", to, "migrate", "verify", f.App, "--source-bootstrap-server", from}},
+		{0, "dry run", []string{"-b", from, "reset", f.App, "--topic", f.Topic, "--to-earliest"}},
+	} {
+		if code, said := run(syscall.EPIPE, tc.args...); code != tc.code || !strings.Contains(said, tc.says) || strings.Contains(said, "broken pipe") {
+			t.Errorf("%s: exit status %d, want %d with %q\n%s", strings.Join(tc.args, " "), code, tc.code, tc.says, said)
+		}
 	}
 }

@@ -245,7 +245,11 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	}
 	shown := w.Flags.Format.IsTable()
 	if shown {
-		if err := w.print(nil, len(w.Built.Failed) > 0); err != nil {
+		err := w.print(nil, len(w.Built.Failed) > 0)
+		if err == nil {
+			err = w.App.Streams.Flush()
+		}
+		if err != nil {
 			// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
 			err = cli.Faultf(offset.KindFailed, "nothing was changed", "the plan could not be shown: %v", err)
 			w.audit(nil, "refused", err)

@@ -203,9 +203,17 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close ends the document, flushes the streams and returns the first error. A
-// second Close writes nothing.
+// Close ends the document, flushes the streams and returns the first error; that
+// the reader went away is none, since what a command found, and its exit status,
+// are the same. The streams' Flush tells. A second Close writes nothing.
 func (w *Writer) Close(end End) error {
+	if err := w.close(end); !IsBrokenPipe(err) {
+		return err
+	}
+	return nil
+}
+
+func (w *Writer) close(end End) error {
 	if w.err != nil || w.s == nil {
 		return w.err
 	}
