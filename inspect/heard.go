@@ -80,7 +80,7 @@ func lastHeard(cl *kgo.Client) (node int32, ok bool) {
 func topicMetadata(ctx context.Context, cl *kgo.Client, req *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
-	return anyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
+	return AnyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
 		one := *req
 		select {
 		case <-first:

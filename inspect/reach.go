@@ -24,10 +24,10 @@ const hedgeAfter = 750 * time.Millisecond
 // hedges bounds how many brokers are asked the same at once.
 const hedges = 5
 
-// anyBroker asks any broker, and another one whenever none has answered for hedgeAfter, so that a broker that accepts
+// AnyBroker asks any broker, and another one whenever none has answered for hedgeAfter, so that a broker that accepts
 // connections and never answers costs that long and not the whole deadline. kgo takes the next broker, or seed, for each
 // request of its own accord; ask sends one.
-func anyBroker[T any](ctx context.Context, ask func(ctx context.Context) (T, error)) (T, error) {
+func AnyBroker[T any](ctx context.Context, ask func(ctx context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
@@ -79,7 +79,7 @@ func notDialled(err error) bool {
 
 // metadata asks any broker for metadata.
 func metadata(ctx context.Context, cl *kgo.Client, req *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
-	return anyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
+	return AnyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
 		one := *req // kgo writes the version into it
 		return one.RequestWith(ctx, cl)
 	})

@@ -7,47 +7,59 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/inspect"
 )
 
 // ReadCommitRetention reads how long a cluster keeps the commits of a group without members (offsets.retention.minutes).
 // It needs DESCRIBE_CONFIGS on the cluster; the error says why it is not known.
 func ReadCommitRetention(ctx context.Context, cl *kgo.Client) (time.Duration, error) {
-	meta, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, cl)
+	meta, err := inspect.AnyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
+		return kmsg.NewPtrMetadataRequest().RequestWith(ctx, cl)
+	})
 	if err != nil {
 		return 0, err
 	}
-	err = kerr.BrokerNotAvailable
-	for _, b := range meta.Brokers {
-		req := kmsg.NewPtrDescribeConfigsRequest()
-		r := kmsg.NewDescribeConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(b.NodeID))
-		r.ConfigNames = []string{"offsets.retention.minutes"}
-		req.Resources = append(req.Resources, r)
-		var resp *kmsg.DescribeConfigsResponse
-		if resp, err = req.RequestWith(ctx, cl); err != nil {
-			continue
-		}
-		for _, r := range resp.Resources {
-			if err = kerr.ErrorForCode(r.ErrorCode); err != nil {
-				return 0, err
-			}
-			for _, c := range r.Configs {
-				if c.Value == nil {
-					continue
-				}
-				if n, perr := strconv.ParseInt(*c.Value, 10, 64); perr == nil && n > 0 {
-					return time.Duration(n) * time.Minute, nil
-				}
-			}
-		}
-		err = kerr.InvalidConfig
+	if len(meta.Brokers) == 0 {
+		return 0, kerr.BrokerNotAvailable
 	}
-	return 0, err
+	var next atomic.Int64
+	return inspect.AnyBroker(ctx, func(ctx context.Context) (time.Duration, error) {
+		b := meta.Brokers[int(next.Add(1)-1)%len(meta.Brokers)]
+		return commitRetention(ctx, cl, b.NodeID)
+	})
+}
+
+func commitRetention(ctx context.Context, cl *kgo.Client, node int32) (time.Duration, error) {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	r := kmsg.NewDescribeConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(node))
+	r.ConfigNames = []string{"offsets.retention.minutes"}
+	req.Resources = append(req.Resources, r)
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range resp.Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return 0, err
+		}
+		for _, c := range r.Configs {
+			if c.Value == nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(*c.Value, 10, 64); err == nil && n > 0 {
+				return time.Duration(n) * time.Minute, nil
+			}
+		}
+	}
+	return 0, kerr.InvalidConfig
 }
 
 // configChunk bounds the topics of one DescribeConfigs request.
@@ -70,7 +82,10 @@ func readCompacted(ctx context.Context, cl *kgo.Client, places []Place) map[stri
 			r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, name, []string{"cleanup.policy"}
 			req.Resources = append(req.Resources, r)
 		}
-		resp, err := req.RequestWith(ctx, cl)
+		resp, err := inspect.AnyBroker(ctx, func(ctx context.Context) (*kmsg.DescribeConfigsResponse, error) {
+			one := *req
+			return one.RequestWith(ctx, cl)
+		})
 		if err != nil {
 			continue
 		}
