@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -170,12 +169,15 @@ func (o *exportOptions) read(ctx context.Context, s *cli.Session, args []string,
 	var positions map[string]offset.Saved
 	switch {
 	case strings.HasPrefix(o.from, "checkpoint:"):
-		name := slices.Concat(args, o.groups.Names)[0]
+		names, _, err := o.groups.Resolve(args)
+		if err != nil {
+			return false, err
+		}
 		found, err := o.app.PositionsOf(strings.TrimPrefix(o.from, "checkpoint:"), &o.snap)
 		if err != nil {
 			return false, err
 		}
-		positions = map[string]offset.Saved{name: found}
+		positions = map[string]offset.Saved{names[0]: found}
 	case o.from != "":
 		names, _, err := o.groups.Resolve(args)
 		if err != nil {

@@ -117,7 +117,7 @@ func (o *importOptions) parse(c *cobra.Command, args []string) error {
 	if o.scope, err = o.topics.Resolve(c); err != nil {
 		return err
 	}
-	if _, o.matcher, err = o.groups.Resolve(nil); err != nil {
+	if o.groups.Names, o.matcher, err = o.groups.Resolve(nil); err != nil {
 		return err
 	}
 	return o.rewrite.check(o)
@@ -158,14 +158,14 @@ func (o *importOptions) load(name string) error {
 			}
 		}
 		if g.Error != "" && o.matcher.Match(g.Name) {
-			return cli.Faultf(offset.KindRefused, "export it again, or leave it out with --group-exclude", "the export has not all of group %s: %s", g.Name, g.Error)
+			return cli.Faultf(offset.KindRefused, "export it again, or leave it out with --group-exclude", "the export has not all of group %s: %s", offset.NameText(g.Name), g.Error)
 		}
 	}
 	var internal map[string][]string
 	o.query.Rows, internal = migrate.LeaveInternal(o.query.Rows, func(topic string) bool { return literal(o.scope, topic) })
 	sayInternal(o.app, internal)
 	if len(o.query.Rows) == 0 {
-		return cli.Faultf(offset.KindNotFound, "", "nothing in %s matches (%d partitions of %d groups are in it)", name, total, len(x.Groups))
+		return cli.Faultf(offset.KindNotFound, "", "nothing in %s matches, which has %s of %s", name, text.Plural(total, "partition"), text.Plural(len(x.Groups), "group"))
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (o *importOptions) nameGroup(name string, x *migrate.Export) error {
 	for n := range x.Groups {
 		g := &x.Groups[n]
 		switch {
-		case g.Name != "", o.rewrite.dir != "" && len(o.groups.Names) == 0:
+		case g.Name != "" || !g.Any, o.rewrite.dir != "" && len(o.groups.Names) == 0:
 			continue
 		case len(o.groups.Names) != 1:
 			return cli.Usagef("add --group GROUP: the group that the offsets are for", "%s names no group", name)
@@ -199,9 +199,12 @@ func (o *importOptions) known(name string, x *migrate.Export) error {
 		if !slices.Contains(groups, n) {
 			hint := "leave it out"
 			if near := text.Near(n, groups); len(near) > 0 {
+				for i := range near {
+					near[i] = offset.NameText(near[i])
+				}
 				hint = "did you mean " + strings.Join(near, ", ") + "?"
 			}
-			return cli.Faultf(offset.KindNotFound, hint, "group %q is not in %s (%s are)", n, name, text.Plural(len(groups), "group"))
+			return cli.Faultf(offset.KindNotFound, hint, "group %q is not in %s, which has %s", n, name, text.Plural(len(groups), "group"))
 		}
 	}
 	sayUnused(o.app, o.query.Mapping, x, "in "+name)
@@ -236,10 +239,12 @@ func (o *importOptions) decode(name string, format migrate.Format, data []byte) 
 	if err != nil {
 		return nil, cli.FileFault(err)
 	}
-	if by.Any != nil { // nameGroup gives it one
-		by.Groups = map[string]offset.Saved{"": *by.Any}
+	if by.Any == nil {
+		return migrate.ExportOf(name, by.Groups), nil
 	}
-	return migrate.ExportOf(name, by.Groups), nil
+	x := migrate.ExportOf(name, map[string]offset.Saved{"": *by.Any})
+	x.Groups[0].Any = true // nameGroup gives it a name
+	return x, nil
 }
 
 func (o *importOptions) run(ctx context.Context, c *cobra.Command, s *cli.Session) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/migrate"
+	"github.com/koffset/koffset/offset"
 )
 
 // pair is what verify and sync have in common: groups of a source cluster, and what they are called on the target.
@@ -130,10 +131,10 @@ func (p *pair) export(ctx context.Context, source *cli.Session, args []string, p
 	p.saidOnce = true
 	for _, g := range x.Groups {
 		if g.Error != "" {
-			p.app.Streams.Warn("group %s at the source: %s", g.Name, g.Error)
+			p.app.Streams.Warn("group %s at the source: %s", offset.NameText(g.Name), g.Error)
 		}
 		if g.Live {
-			p.app.Streams.Warn("group %s is %s at the source: what it commits meanwhile makes a difference", g.Name, g.State)
+			p.app.Streams.Warn("group %s is %s at the source: what it commits meanwhile makes a difference", offset.NameText(g.Name), g.State)
 		}
 	}
 	return x, nil

@@ -86,7 +86,7 @@ func sayLeft(a *cli.App, e migrate.Effect) {
 // sayInternal names the internal topics that are not carried.
 func sayInternal(a *cli.App, internal map[string][]string) {
 	for _, g := range slices.Sorted(maps.Keys(internal)) {
-		a.Streams.Warn("group %s: a Streams application: its internal topics are left out (%s), and its local state does not move", g, strings.Join(internal[g], ", "))
+		a.Streams.Warn("group %s: a Streams application: its internal topics are left out (%s), and its local state does not move", offset.NameText(g), strings.Join(internal[g], ", "))
 	}
 }
 

@@ -226,9 +226,9 @@ func (o *checkOptions) notes(r *inspect.Checker) {
 	for _, b := range blind[:min(len(blind), mostNotes)] {
 		switch {
 		case b.Group != "" && b.Topic != "":
-			st.Warn("group %s, %s: %s", b.Group, b.Partition, b.Why)
+			st.Warn("group %s, %s: %s", offset.NameText(b.Group), b.Partition, b.Why)
 		case b.Group != "":
-			st.Warn("group %s: %s", b.Group, b.Why)
+			st.Warn("group %s: %s", offset.NameText(b.Group), b.Why)
 		default:
 			st.Warn("%s", b.Why)
 		}
@@ -311,7 +311,7 @@ func measureCell(m inspect.Measure) render.Cell {
 }
 
 func checkSummary(g *inspect.CheckedGroup) string {
-	line := fmt.Sprintf("group %s: %s", g.Name, g.Health.Health)
+	line := fmt.Sprintf("group %s: %s", offset.NameText(g.Name), g.Health.Health)
 	if g.Health.HasLag() {
 		line += ", lag " + text.Count(g.Health.Lag)
 	}
