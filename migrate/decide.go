@@ -7,9 +7,12 @@ package migrate
 // was read. And a record is itself only where no other record of the source looks like it, which the export searched for.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/offset"
 )
@@ -490,7 +493,21 @@ func (x translator) whyNoRecord() string {
 	return fmt.Sprintf("%s (%s) is not on the target, and neither are the ones around it", what, describe(f))
 }
 
+// unreadableHint is the next step where the target cannot be read.
+func unreadableHint(err error) string {
+	switch {
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return "the user needs READ on the topic on the target; {{skip-unresolved}} does the others"
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "the user needs READ on the group on the target; {{skip-unresolved}} does the others"
+	}
+	return "{{skip-unresolved}} does the others"
+}
+
 func (x translator) hint() string {
+	if s := x.e.Stretch; s != nil && s.Err != nil {
+		return unreadableHint(s.Err)
+	}
 	if s := x.e.Stretch; s != nil && !s.AtEnd && x.e.Window > 0 && s.Scanned >= x.e.Window {
 		return fmt.Sprintf("raise {{window}} (now %d)", x.e.Window)
 	}

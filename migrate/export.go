@@ -4,12 +4,14 @@ package migrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
@@ -152,7 +154,7 @@ func (o ExportOptions) check(snap *inspect.Snapshot) error {
 	seen := map[string]bool{}
 	for _, d := range snap.Groups {
 		if d.Active() {
-			live.Groups = append(live.Groups, "group "+d.Name+": "+reset.Activity(d))
+			live.Groups = append(live.Groups, "group "+offset.QuoteName(d.Name)+": "+reset.Activity(d))
 		}
 		for _, t := range snap.Commits(d.Name).Topics {
 			seen[t.Topic] = true
@@ -246,6 +248,9 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 		if read.Err != nil {
 			if r.Error == "" {
 				r.Error = fmt.Sprintf("its records could not be read: %v", read.Err)
+				if errors.Is(read.Err, kerr.TopicAuthorizationFailed) {
+					r.Error += " (reading them needs READ on the topic)"
+				}
 			}
 			return
 		}

@@ -221,8 +221,8 @@ type ConflictError struct {
 func (e *ConflictError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", e.First.Group, e.First.Partition,
-		e.Second.Group, e.Second.Partition, e.Group, e.Partition)
+	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", offset.QuoteName(e.First.Group), e.First.Partition,
+		offset.QuoteName(e.Second.Group), e.Second.Partition, offset.QuoteName(e.Group), e.Partition)
 }
 
 // check says why a row's topic cannot take it, and fills in what is known about the two clusters.
@@ -241,13 +241,20 @@ func (t *target) check(h Header, i *Item) error {
 	}
 	switch {
 	case errors.Is(topic.Err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("topic %s does not exist on the target, or may not be described there", i.Target.Topic)
+		return &NoTopicError{Topic: i.Target.Topic}
 	case topic.Err != nil:
 		return fmt.Errorf("topic %s: %w", i.Target.Topic, topic.Err)
 	case known && source.Partitions > 0 && source.Partitions != len(topic.Partitions):
 		return &PartitionsError{Topic: i.Row.Topic, Source: source.Partitions, TargetTopic: i.Target.Topic, Target: len(topic.Partitions)}
 	}
 	return topic.PartitionErr(i.Target.Partition)
+}
+
+// NoTopicError says that a topic is not on the target. A broker that hides one answers another error.
+type NoTopicError struct{ Topic string }
+
+func (e *NoTopicError) Error() string {
+	return fmt.Sprintf("topic %s does not exist on the target, or may not be described there", e.Topic)
 }
 
 // PartitionsError says that a topic has another number of partitions on the target.
@@ -275,7 +282,7 @@ func (t *target) readCommits(ctx context.Context, items []*Item) {
 	for _, i := range items {
 		c := commits[i.Group]
 		if c.Err != nil {
-			i.Evidence.Err = fmt.Errorf("group %s: %w", i.Group, c.Err)
+			i.Evidence.Err = fmt.Errorf("group %s: %w", offset.QuoteName(i.Group), c.Err)
 		}
 		if row, ok := c.Find(i.Target); ok {
 			i.Current, i.Unstable = row.Committed(), row.Unstable()

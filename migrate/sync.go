@@ -39,6 +39,7 @@ const (
 	StepRefresh   SyncStep = "refresh"    // what was committed would expire
 	StepTakenOver SyncStep = "taken-over" // somebody else has committed on the target
 	StepWentBack  SyncStep = "went-back"  // the source group went back, and nobody said to follow
+	StepUnread    SyncStep = "unread"     // what the target has could not be read
 )
 
 // step decides about one row. It is pure. was is nil for a row that was never carried; the Carried is what is known of it now.
@@ -106,13 +107,16 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 		if c, ok := s.carried[k]; ok {
 			was = &c
 		}
-		step, c := s.step(i, was, now)
-		if was != nil && c != *was {
-			s.carried[k], changed[k] = c, c
+		step, c := StepUnread, Carried{}
+		if err := i.Evidence.Err; err == nil || absent(err) {
+			step, c = s.step(i, was, now)
+			if was != nil && c != *was {
+				s.carried[k], changed[k] = c, c
+			}
 		}
 		out.Steps[step] = append(out.Steps[step], i)
 		switch step {
-		case StepCarry, StepRestore:
+		case StepCarry, StepRestore, StepUnread: // the translation of one that cannot be read says why
 			out.Rows = append(out.Rows, i.Row)
 		case StepTakenOver:
 			if !s.said[k] {

@@ -158,7 +158,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		if errors.As(e.Err, &count) {
 			why = count.Error() // it was read, and does not fit
 		}
-		return Translation{Outcome: Unresolved, Reasons: []string{why}}
+		return Translation{Outcome: Unresolved, Reasons: []string{why}, Hint: unreadableHint(e.Err)}
 	}
 	if e.Bounds == nil {
 		return Translation{Outcome: Unresolved, Reasons: []string{"the target's log start and end are not known"}}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/migrate"
@@ -295,6 +297,8 @@ func TestCheck(t *testing.T) {
 	known := &migrate.Stretch{Seen: []migrate.Run{others(10, 8), at(19, 1), at(20, 0), others(22, 9)}, Until: 40, AtEnd: true}
 	missing := item(0, exact, nil)
 	missing.Current = nil
+	hidden, gone := item(20, exact, known), item(20, exact, known)
+	hidden.Evidence.Err, gone.Evidence.Err = kerr.TopicAuthorizationFailed, &migrate.NoTopicError{Topic: "t"}
 	drained := item(40, migrate.Translation{Outcome: migrate.Unresolved}, nil)
 	drained.Row.Around = &migrate.Surroundings{AtEnd: true, AtStart: true}
 	late := item(20, migrate.Translation{Outcome: migrate.Unresolved}, &migrate.Stretch{Seen: []migrate.Run{at(19, 1)}, AtEnd: true})
@@ -315,6 +319,8 @@ func TestCheck(t *testing.T) {
 		"within a bound":      {item(22, again, nil), migrate.VerdictUnknown, 0, "between 20 and 25"},
 		"unproven":            {item(20, migrate.Translation{Outcome: migrate.Unresolved, Reasons: []string{"record: alike"}}, nil), migrate.VerdictUnknown, 0, "alike"},
 		"past the log end":    {item(50, exact, nil), migrate.VerdictDiffers, 0, "outside its log [0, 40]"},
+		"hidden":              {hidden, migrate.VerdictUnknown, 0, "cannot be read"},
+		"no such topic":       {gone, migrate.VerdictMissing, 0, "does not exist"},
 		"none":                {missing, migrate.VerdictMissing, 0, "no commit"},
 		"drained, all read":   {drained, migrate.VerdictSame, 0, "has read all"},
 		"the copy is late":    {late, migrate.VerdictBehind, 0, "ends with a copy of source offset 78"},

@@ -4,9 +4,11 @@ package migrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/offset"
@@ -74,6 +76,8 @@ func Check(i *Item) Checked {
 		return says(VerdictUnknown, "the source: %s", i.Row.Error)
 	case i.Row.Committed == nil:
 		return says(VerdictNone, "")
+	case e.Err != nil && !absent(e.Err):
+		return says(VerdictUnknown, "the target cannot be read: %v", e.Err)
 	case e.Err != nil:
 		return says(VerdictMissing, "%v", e.Err)
 	case i.Unstable:
@@ -96,6 +100,13 @@ func Check(i *Item) Checked {
 		return c.unresolved(i)
 	}
 	return c.resolved(i)
+}
+
+// absent says that a partition is not on the target, as far as a broker tells: no commit there could be read from.
+func absent(err error) bool {
+	var topic *NoTopicError
+	var count *PartitionsError
+	return errors.As(err, &topic) || errors.As(err, &count) || errors.Is(err, kerr.UnknownTopicOrPartition)
 }
 
 // unresolved is a row whose position on the target is not known. It may still be known that it is not reached.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type syncOptions struct {
 	every time.Duration
 	sync  migrate.Syncer
 	stats syncStats
+	// unresolved are the rows of which it was said why no strategy resolves them.
+	unresolved map[string]bool
 }
 
 func newMigrateSync(a *cli.App) *cobra.Command {
@@ -235,7 +238,7 @@ func (o *syncOptions) sayTakenOver(l *migrate.SyncLook) {
 		if i.Current != nil {
 			at = text.Count(i.Current.Offset)
 		}
-		o.app.Streams.Warn("group %s, %s: taken over on the target (%s is committed there, not by this sync), and left alone from now on; --take-back carries over it", i.Group, i.Target, at)
+		o.app.Streams.Warn("group %s, %s: taken over on the target (%s is committed there, not by this sync), and left alone from now on; --take-back carries over it", offset.QuoteName(i.Group), i.Target, at)
 	}
 }
 
@@ -256,6 +259,32 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 		line += fmt.Sprintf(", %s in use on the target", text.Plural(n, "group"))
 	}
 	o.app.Streams.Note("%s", line)
+	o.sayUnresolved(r)
+}
+
+// sayUnresolved says of each row once why it is not carried: on a mirror that is behind the same ones would be named in every round.
+func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
+	const most = 5
+	if !o.write.Execute {
+		return // the plan shows them
+	}
+	n := 0
+	for _, i := range r.Result.Items {
+		key := i.Group + "\x00" + i.Target.String()
+		if i.Outcome != migrate.Unresolved || o.unresolved[key] {
+			continue
+		}
+		if o.unresolved == nil {
+			o.unresolved = map[string]bool{}
+		}
+		o.unresolved[key] = true
+		if n++; n <= most {
+			o.app.Streams.Note("group %s, %s is not carried yet: %s", offset.QuoteName(i.Group), i.Target, strings.Join(i.Reasons, "; "))
+		}
+	}
+	if n > most {
+		o.app.Streams.Note("and %s more", text.Plural(n-most, "partition"))
+	}
 }
 
 func (o *syncOptions) dryRound(ctx context.Context, target *cli.Session, r *migrate.SyncRound) error {

@@ -32,7 +32,7 @@ known. The exit status is 0 unless a position is ahead, different or missing.
 The ordinary connection flags name the target (or --target-profile), --source-profile or --source-bootstrap-server the source.
 Groups that are reading move on between the two looks: stop them first.` + cli.ExitStatus(
 			"  4  partly known: a position could not be compared",
-			"  5  no such group at the source",
+			"  5  no such group at the source, or it has no commit there",
 			"  8  a target position is ahead or outside its log, or there is none"),
 		Example: `  koffset --profile new migrate verify billing --source-profile old
   koffset -b new:9092 migrate verify --all-groups --source-bootstrap-server old:9092 --mm2-source old
@@ -132,6 +132,8 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		return cli.Quietly(offset.KindCheck)
 	case unknown > 0 || incomplete:
 		return cli.Quietly(offset.KindPartial)
+	case count[migrate.VerdictNone] == len(rows): // a check that held nothing against anything did not hold
+		return cli.Faultf(offset.KindNotFound, "", "nothing was compared: no commit at the source")
 	}
 	return nil
 }

@@ -110,11 +110,11 @@ func Denied(err error) bool {
 func RightsHint(err error) string {
 	switch {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
-		return "the principal needs DESCRIBE on the group"
+		return "the user needs DESCRIBE on the group"
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return "the principal needs DESCRIBE on the topic"
+		return "the user needs DESCRIBE on the topic"
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return "the principal needs DESCRIBE on the cluster"
+		return "the user needs DESCRIBE on the cluster"
 	}
 	return ""
 }
