@@ -58,6 +58,7 @@ func Families() []Family {
 		{Family: metrics.Family{Name: "koffset_group_partition_committed_offset", Help: "The committed offset: the next one to read."}, Labels: groupPart, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_lag", Help: "Offsets between the commit and the log end; absent without a commit and for one past the end."}, Labels: groupPart, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_lag_seconds", Help: "Age of the next record to read; absent where it is unknown."}, Labels: groupPart, PerPartition: true},
+		{Family: metrics.Family{Name: "koffset_group_partition_lag_seconds_is_minimum", Help: "1 where that age is a minimum, absent elsewhere."}, Labels: groupPart, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_verdict", Help: "1 for each verdict that holds on the partition, other than ok."}, Labels: []string{"group", "topic", "partition", "verdict"}, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_member_info", Help: "1, with the member that holds the partition; only with --member-labels."}, Labels: []string{"group", "topic", "partition", "client_id", "host"}, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_topic_partition_log_start_offset", Help: "The first offset that can be read."}, Labels: part, PerPartition: true},

@@ -122,6 +122,9 @@ func (c *collection) writePartitionTimes(w *writer) {
 	c.eachRow(w, "koffset_group_partition_lag_seconds", func(r *rowData) (float64, bool) {
 		return float64(r.lagTime.D.Milliseconds()) / 1000, r.hasLag && r.lagTime.Known
 	})
+	c.eachRow(w, "koffset_group_partition_lag_seconds_is_minimum", func(r *rowData) (float64, bool) {
+		return 1, r.hasLag && r.lagTime.Known && r.lagTime.Basis == inspect.LagAtLeast
+	})
 	ends := map[inspect.Health]string{}
 	for _, h := range inspect.Healths() {
 		ends[h] = `",verdict="` + string(h) + metrics.PlainEnd
