@@ -90,7 +90,7 @@ func TestStatusWithoutAReader(t *testing.T) {
 	export := filepath.Join(t.TempDir(), "x.jsonl")
 	run := func(out error, args ...string) (int, string) {
 		var errs bytes.Buffer
-		st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{out}, Err: &errs, Env: func(string) string { return "" }}
+		st := &render.Streams{In: strings.NewReader(""), Out: brokenOut{out, false}, Err: &errs, Env: func(string) string { return "" }}
 		home := t.TempDir()
 		code := cmd.Run(t.Context(), args, cli.App{Streams: st, Environ: []string{"USER=tester", "TERM=dumb"}, Dir: home, Home: home, Now: time.Now})
 		return code, errs.String()

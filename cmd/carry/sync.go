@@ -238,7 +238,7 @@ func (o *syncOptions) sayTakenOver(l *migrate.SyncLook) {
 		if i.Current != nil {
 			at = text.Count(i.Current.Offset)
 		}
-		o.app.Streams.Warn("group %s, %s: taken over on the target (%s is committed there, not by this sync), and left alone from now on; --take-back carries over it", offset.QuoteName(i.Group), i.Target, at)
+		o.app.Streams.Warn("group %s, %s: taken over on the target (%s is committed there, not by this sync), and left alone from now on; --take-back carries over it", offset.NameText(i.Group), i.Target, at)
 	}
 }
 
@@ -279,7 +279,7 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 		}
 		o.unresolved[key] = true
 		if n++; n <= most {
-			o.app.Streams.Note("group %s, %s is not carried yet: %s", offset.QuoteName(i.Group), i.Target, strings.Join(i.Reasons, "; "))
+			o.app.Streams.Note("group %s, %s is not carried yet: %s", offset.NameText(i.Group), i.Target, strings.Join(i.Reasons, "; "))
 		}
 	}
 	if n > most {

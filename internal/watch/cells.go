@@ -130,6 +130,8 @@ func why(r row) string {
 		return "no such group"
 	case r.group.Err != nil:
 		return render.Clean(r.group.Err.Error())
+	case r.group.Health.Partitions == 0:
+		return "it has no commits"
 	case r.group.Health.Health == inspect.HealthOK:
 		return ""
 	case r.group.Health.Partitions > 1:

@@ -44,10 +44,10 @@ func Line(f *Frame) string {
 	} else {
 		fmt.Fprintf(&b, "  %s", text.Plural(len(f.Groups), "group"))
 	}
-	verdict := inspect.HealthOK
-	if worst >= 0 {
-		verdict = health(row{group: &f.Groups[worst]})
+	if worst < 0 {
+		return b.String() // of none nothing is well
 	}
+	verdict := health(row{group: &f.Groups[worst]})
 	fmt.Fprintf(&b, "  %s  lag %s", verdict, formatLag(text.Count(all.Lag), has, incomplete))
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
@@ -58,7 +58,7 @@ func Line(f *Frame) string {
 	if f.Missing > 0 {
 		fmt.Fprintf(&b, "  %s did not answer", text.Plural(f.Missing, "broker"))
 	}
-	if worst >= 0 && verdict != inspect.HealthOK {
+	if verdict != inspect.HealthOK {
 		g := &f.Groups[worst]
 		name := ""
 		if len(f.Groups) > 1 {

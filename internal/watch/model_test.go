@@ -284,7 +284,8 @@ func TestLine(t *testing.T) {
 	}{
 		{sampleFrame(), "2026-11-29T10:00:00Z  3 groups  stalled  lag 1,045  in 40/s  out 20/s  behind ~16m30s  (billing orders:0: no commit for 0ms (0ms is allowed), offset 0 is next, 50 behind, next record 50s old)"},
 		{&Frame{At: t0, Groups: sampleFrame().Groups[:1]}, "2026-11-29T10:00:00Z  audit  ok  lag 5  in 10/s  out 5.0/s  behind ~5s"},
-		{&Frame{At: t0}, "2026-11-29T10:00:00Z  0 groups  ok  lag -"},
+		{&Frame{At: t0}, "2026-11-29T10:00:00Z  0 groups"},
+		{&Frame{At: t0, Groups: []Group{{Name: "x", Health: inspect.GroupHealth{Health: inspect.HealthNoCommit}}}}, "2026-11-29T10:00:00Z  x  no-commit  lag -  (it has no commits)"},
 		{&Frame{At: t0, Err: errors.New("no broker\n")}, `2026-11-29T10:00:00Z  the sample failed: no broker\n`},
 		{&Frame{At: t0, Groups: []Group{{Name: "x", NotFound: true}}}, "2026-11-29T10:00:00Z  x  unknown  lag -  (no such group)"},
 	} {
