@@ -19,6 +19,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/sandbox"
 )
 
 // Without a completion of its own a flag or an argument gets cobra's, which is the files of the current folder: worse than
@@ -84,7 +85,9 @@ func TestCompletedWords(t *testing.T) {
 	f := kafkatest.F1(t, cl, "")
 	brokers := strings.Join(fake.ListenAddrs(), ",")
 	dir := t.TempDir()
-	copyFlinkSet(t, "f22-hashmap", filepath.Join(dir, "flink"))
+	if _, err := sandbox.WriteSnapshots(dir, docsNow); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"a.plan", "saved/x.csv"} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -116,7 +119,7 @@ func TestCompletedWords(t *testing.T) {
 		{line: "reset app --metadata ", words: "keep clear"},
 		{line: "reset app --to file:sa", words: "file:saved/"},
 		{line: "reset app --to file:saved/", words: "file:saved/x.csv"},
-		{line: "reset app --to checkpoint:", words: "checkpoint:flink/ checkpoint:saved/"},
+		{line: "reset app --to checkpoint:", words: "checkpoint:flink/ checkpoint:flink-old/ checkpoint:saved/"},
 		{line: "reset app --to store:p", words: "store:postgres://"},
 		{line: "reset app --to checkpoint:" + snapshot + " --operator-uid ", words: source.uid},
 		{line: "checkpoint show " + snapshot + " --operator-id ", words: "~" + source.id},

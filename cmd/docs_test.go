@@ -3,9 +3,9 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,11 +95,12 @@ func newDocShell(t *testing.T) *docShell {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Before Chdir, since the sets are named from the package's folder.
-	copyFlinkSet(t, "f22-hashmap", filepath.Join(dir, "flink"))
-	copyFlinkSet(t, "f120-legacy", filepath.Join(dir, "flink-old"))
+	// What koffset sandbox --clusters 2 --dir . brings along.
+	if _, err := sandbox.WriteSnapshots(dir, docsNow); err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(dir)
-	d := &docShell{t: t, ctx: ctx, dir: dir, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
+	d := &docShell{t: t, ctx: ctx, dir: dir, ids: map[string]int{}, env: map[string]string{"KOFFSET_BROKERS": s.Bootstrap(), "DR": s.Clusters[1].Bootstrap, "KOFFSET_STATE_DIR": filepath.Join(dir, "state"), "HOME": dir, "USER": "ops"}}
 	d.hide = strings.NewReplacer(s.Bootstrap(), shopAddr, s.Clusters[1].Bootstrap, drAddr, dir, "~")
 	return d
 }
@@ -122,7 +123,9 @@ var (
 )
 
 func (d *docShell) settle(s string) string {
-	s = undoID.ReplaceAllString(d.hide.Replace(s), "$1-3f9a")
+	s = undoID.ReplaceAllStringFunc(d.hide.Replace(s), func(id string) string {
+		return id[:len(id)-4] + d.alias(id)[:4]
+	})
 	s = member.ReplaceAllStringFunc(s, func(addr string) string {
 		if addr == shopAddr || addr == drAddr {
 			return addr
@@ -130,24 +133,17 @@ func (d *docShell) settle(s string) string {
 		return "127.0.0.1:50000"
 	})
 	s = pace.ReplaceAllString(s, " in 480ms (500 records/s)")
-	return planID.ReplaceAllString(s, "plan 5da23e6c9acd")
+	return planID.ReplaceAllStringFunc(s, func(id string) string { return "plan " + d.alias(id)[:12] })
 }
 
-// copyFlinkSet puts real Flink snapshots where the blocks about Flink look for them, with a time of its own.
-func copyFlinkSet(t *testing.T, set, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", set))); err != nil {
-		t.Fatal(err)
+// alias is what stands for an id that is random: another for each, and the same in every run.
+func (d *docShell) alias(id string) string {
+	n, ok := d.ids[id]
+	if !ok {
+		n = len(d.ids)
+		d.ids[id] = n
 	}
-	err := filepath.WalkDir(to, func(p string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chtimes(p, docsNow, docsNow)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n)}))
 }
 
 // docShell runs the few things that the documentation's blocks hold: koffset itself, echo $? and cat.
@@ -158,6 +154,7 @@ type docShell struct {
 	env  map[string]string
 	hide *strings.Replacer
 	last int
+	ids  map[string]int // random ids in the order in which they came
 }
 
 func (d *docShell) run(body string) string {
