@@ -313,7 +313,8 @@ func TestHouseRules(t *testing.T) {
 
 // library are the packages that other programs import: they have no command line.
 func library() []string {
-	return []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/config", "internal/consumeconf", "internal/records", "internal/commits", "internal/sandbox"}
+	return []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/config", "internal/consumeconf", "internal/records", "internal/commits", "internal/sandbox",
+		"internal/conn", "internal/serve", "internal/render/...", "internal/metrics"}
 }
 
 // Words of the command line are cmd's: a package that is imported names settings, and each in double braces is one that

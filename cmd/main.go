@@ -77,16 +77,19 @@ func statuses() map[offset.ErrorKind]int {
 }
 
 // spellings are what the settings that packages name in their hints are called on the command line. A flag may be pasted as it
-// stands; the last two are commands.
+// stands; the last three are commands.
 func spellings() map[offset.Setting]string {
 	return map[offset.Setting]string{
 		offset.SetAllowDrift:       "--allow-drift",
 		offset.SetAllowRewind:      "--allow-rewind",
 		offset.SetAllowUnproven:    "--allow-unproven",
+		offset.SetBrokers:          "-b",
 		offset.SetCommandConfig:    "--command-config",
+		offset.SetConfig:           "--config",
 		offset.SetEnd:              "--until",
 		offset.SetExact:            "--exact",
 		offset.SetGroup:            "--group",
+		offset.SetGroupMatch:       "--group-match",
 		offset.SetIfExpired:        "--if-expired",
 		offset.SetIfNoCommit:       "--if-no-commit",
 		offset.SetIfNone:           "--if-none",
@@ -94,9 +97,11 @@ func spellings() map[offset.Setting]string {
 		offset.SetJoin:             "--join",
 		offset.SetMapGroup:         "--map-group",
 		offset.SetMarker:           "--marker",
+		offset.SetMaxSeries:        "--max-series",
 		offset.SetMaxSkip:          "--max-skip",
 		offset.SetOnForeignCommit:  "--on-foreign-commit",
 		offset.SetOutOfRange:       "--out-of-range",
+		offset.SetProfile:          "--profile",
 		offset.SetRate:             "--rate",
 		offset.SetRestore:          "--restore",
 		offset.SetRestoreWith:      "--restore-with",
@@ -112,6 +117,7 @@ func spellings() map[offset.Setting]string {
 		offset.SetWindow:           "--window",
 		offset.SetMoveGroup:        "koffset reset GROUP --to POSITION",
 		offset.SetRepair:           "koffset repair",
+		offset.SetShowSettings:     "koffset profile show --resolved",
 	}
 }
 

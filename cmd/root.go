@@ -50,7 +50,7 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			mode, err := render.ParseColour(a.Global.Color)
 			if err != nil {
-				return cli.Usagef("", "%w", err)
+				return cli.Usagef("", "--color %w", err)
 			}
 			a.Streams.SetColour(mode)
 			if f := cmd.Flags().Lookup("output"); f != nil {

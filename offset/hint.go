@@ -14,10 +14,13 @@ const (
 	SetAllowDrift       Setting = "allow-drift"
 	SetAllowRewind      Setting = "allow-rewind"
 	SetAllowUnproven    Setting = "allow-unproven"
+	SetBrokers          Setting = "brokers"
 	SetCommandConfig    Setting = "command-config"
+	SetConfig           Setting = "config"
 	SetEnd              Setting = "end"
 	SetExact            Setting = "exact"
 	SetGroup            Setting = "group"
+	SetGroupMatch       Setting = "group-match"
 	SetIfExpired        Setting = "if-expired"
 	SetIfNoCommit       Setting = "if-no-commit"
 	SetIfNone           Setting = "if-none"
@@ -25,14 +28,17 @@ const (
 	SetJoin             Setting = "join"
 	SetMapGroup         Setting = "map-group"
 	SetMarker           Setting = "marker"
+	SetMaxSeries        Setting = "max-series"
 	SetMaxSkip          Setting = "max-skip"
 	SetMoveGroup        Setting = "move-group"
 	SetOnForeignCommit  Setting = "on-foreign-commit"
 	SetOutOfRange       Setting = "out-of-range"
+	SetProfile          Setting = "profile"
 	SetRate             Setting = "rate"
 	SetRepair           Setting = "repair"
 	SetRestore          Setting = "restore"
 	SetRestoreWith      Setting = "restore-with"
+	SetShowSettings     Setting = "show-settings"
 	SetSkipUnresolved   Setting = "skip-unresolved"
 	SetSpecificOffsets  Setting = "startup-specific-offsets"
 	SetStart            Setting = "start"
@@ -47,9 +53,9 @@ const (
 
 // Settings are all of them.
 func Settings() []Setting {
-	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetCommandConfig, SetEnd, SetExact, SetGroup, SetIfExpired, SetIfNoCommit, SetIfNone,
-		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSkip, SetMoveGroup, SetOnForeignCommit, SetOutOfRange, SetRate, SetRepair, SetRestore,
-		SetRestoreWith, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
+	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone,
+		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSeries, SetMaxSkip, SetMoveGroup, SetOnForeignCommit, SetOutOfRange, SetProfile, SetRate, SetRepair, SetRestore,
+		SetRestoreWith, SetShowSettings, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
 }
 
 // SpellHint writes the settings in a hint out. A setting stands in double braces there, with the value to give it where there is

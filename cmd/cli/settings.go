@@ -57,7 +57,7 @@ func (a *App) Inputs(cmd *cobra.Command) conn.Inputs {
 		CommandConfig: g.commandConfig, CommandConfigSet: f.Changed("command-config"),
 		Profile: g.Profile, ProfileSet: f.Changed("profile"),
 		Config: g.config, ConfigSet: f.Changed("config"),
-		Environ: a.Environ, Dir: a.Dir, Home: a.Home, Version: a.Version,
+		Environ: a.Environ, Dir: a.Dir, Home: a.Home, Version: a.Version, Spell: a.Streams.Spell,
 		IgnoreEnv: consumeconf.EnvironmentNames(a.Environ),
 	}
 	for _, fl := range []struct{ flag, key, value string }{

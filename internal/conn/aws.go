@@ -53,7 +53,7 @@ func (s *Settings) awsAuth(ctx context.Context) (aws.Auth, error) {
 }
 
 func (s *Settings) awsProfile(name string) (aws.Auth, error) {
-	const hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (aws configure export-credentials --format env), or sasl.aws.profile"
+	const hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (aws configure export-credentials prints them), or sasl.aws.profile"
 	file := s.paths.abs(cmp.Or(s.env["AWS_SHARED_CREDENTIALS_FILE"], "~/.aws/credentials"))
 	data, err := wholefile.Read(file, maxSettings)
 	if err != nil {

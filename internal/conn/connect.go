@@ -113,7 +113,7 @@ func warm(ctx context.Context, cl *kgo.Client) {
 // loginWaits is for a deadline that passed while the broker was waiting for us,
 // and we for somebody else.
 func (s *Settings) loginWaits(took time.Duration) error {
-	e := &Error{Kind: Timeout, Err: fmt.Errorf("the login was not ready (waited %s)", took.Round(100*time.Millisecond)), Hint: "--timeout gives it longer"}
+	e := &Error{Kind: Timeout, Err: fmt.Errorf("the login was not ready (waited %s)", took.Round(100*time.Millisecond)), Hint: "{{timeout}} gives it longer"}
 	switch s.text("sasl.mechanism") {
 	case mechOAuth:
 		e.Err = fmt.Errorf("no token in time (waited %s)", took.Round(100*time.Millisecond))

@@ -184,7 +184,7 @@ func classifySASL(err error) *Error {
 	return nil
 }
 
-const loginHint = "check sasl.user, the password (or token) and sasl.mechanism; koffset profile show --resolved says where each comes from"
+const loginHint = "check sasl.user, the password (or token) and sasl.mechanism; {{show-settings}} says where each comes from"
 
 func isAuthorization(ke *kerr.Error) bool {
 	switch ke {
@@ -248,7 +248,7 @@ func classifyNet(err error) *Error {
 			Hint: "it may expect TLS or a login: see tls.enabled and sasl.mechanism"}
 	}
 	if isDeadline(err) {
-		return &Error{Kind: Timeout, Addr: addr, Err: errors.New("no answer in time"), Hint: "is the broker overloaded, or the network slow? --timeout gives it longer"}
+		return &Error{Kind: Timeout, Addr: addr, Err: errors.New("no answer in time"), Hint: "is the broker overloaded, or the network slow? {{timeout}} gives it longer"}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) {
 		return &Error{Kind: Unreachable, Addr: addr, Err: errors.New("the broker closed the connection"), Hint: "try again: it may be restarting"}

@@ -92,7 +92,7 @@ func (r *reader) unknownX(name string) error {
 		e.Text, e.Hint = "empty key", "write -X key=value"
 	}
 	if javaKnown(name) {
-		e.Hint = "that is a name of Kafka's Java client: put it into a file and pass --command-config FILE"
+		e.Hint = "that is a name of Kafka's Java client: put it into a file and pass {{command-config FILE}}"
 	}
 	return e
 }

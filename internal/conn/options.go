@@ -77,7 +77,7 @@ func requestVersions() *kversion.Versions {
 }
 
 func (s *Settings) noBrokers() error {
-	e := &config.Error{Text: "no brokers: nothing says where the cluster is", Hint: "give -b host:port, or --profile NAME, or set KOFFSET_BROKERS"}
+	e := &config.Error{Text: "no brokers: nothing says where the cluster is", Hint: "give {{brokers host:port}}, or {{profile NAME}}, or set KOFFSET_BROKERS"}
 	if s.Profile != "" {
 		e.Where = "profile " + s.Profile + " (" + config.Place(s.ConfigPath, s.file.lines[s.Profile]) + ")"
 		e.Text = "the profile names no brokers"

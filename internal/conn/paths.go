@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/offset"
 )
 
 type paths struct{ dir, home string }
@@ -50,9 +51,9 @@ func (p paths) of(v config.Value) string {
 func configPath(in Inputs, env map[string]string, p paths) (path string, named bool, from string, err error) {
 	if in.ConfigSet {
 		if in.Config == "" {
-			return "", false, "", &config.Error{Where: "flag --config", Text: "the file name is empty"}
+			return "", false, "", &config.Error{Where: in.flag(offset.SetConfig), Text: "the file name is empty"}
 		}
-		return p.abs(in.Config), true, "flag --config", nil
+		return p.abs(in.Config), true, in.flag(offset.SetConfig), nil
 	}
 	if c := env[envConfig]; c != "" {
 		return p.abs(c), true, "environment " + envConfig, nil

@@ -70,7 +70,7 @@ func Use(in Inputs, name string) (path string, err error) {
 		return "", err
 	}
 	if path == "" {
-		return "", &config.Error{Text: "no configuration file is known", Hint: "set --config"}
+		return "", &config.Error{Text: "no configuration file is known", Hint: "set {{config FILE}}"}
 	}
 	f, err := r.readConfig(path, false, from)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestPropertiesErrors(t *testing.T) {
 			t.Errorf("a secret is in %q", err)
 		}
 	}
-	if _, err := Load(Inputs{CommandConfig: "/no/such.properties", CommandConfigSet: true}); err == nil || !strings.Contains(err.Error(), "--command-config") {
+	if _, err := Load(Inputs{CommandConfig: "/no/such.properties", CommandConfigSet: true}); err == nil || !strings.Contains(err.Error(), "flag command-config") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Load(Inputs{CommandConfigSet: true}); err == nil {

@@ -106,7 +106,7 @@ func TestCredentialErrors(t *testing.T) {
 	}
 	_, file := workspace(t, "profiles: {p: {tz: UTC}, q: {}}\n")
 	_, err := load(t).Options(t.Context())
-	if e, ok := errors.AsType[*config.Error](err); !ok || !strings.Contains(e.Hint, "-b host:port") {
+	if e, ok := errors.AsType[*config.Error](err); !ok || !strings.Contains(e.Hint, "{{brokers host:port}}") {
 		t.Errorf("no brokers: %v", err)
 	}
 	s, err := Load(Inputs{Config: file, ConfigSet: true, Profile: "p", ProfileSet: true})

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/offset"
 )
 
 // Inputs are everything that decides the settings. Nothing else is consulted:
@@ -47,11 +48,22 @@ type Inputs struct {
 	// IgnoreEnv names KOFFSET_ variables that belong to others and get no
 	// warning here.
 	IgnoreEnv []string
+	// Spell is how a setting that a flag gives is spelled, for the place of an error; nil is its own name.
+	Spell func(hint string) string
 	// Dir is the working folder and Home the home folder, for relative paths
 	// and ~. Empty leaves such paths as they are.
 	Dir, Home string
 	// Version is koffset's version, sent to the broker in the client id.
 	Version string
+}
+
+// flag is the place of an error in a flag.
+func (in Inputs) flag(s offset.Setting) string {
+	name := "{{" + string(s) + "}}"
+	if in.Spell == nil {
+		return "flag " + offset.SpellHint(name, nil)
+	}
+	return "flag " + in.Spell(name)
 }
 
 // DefaultTimeout bounds each phase that talks to Kafka unless something else
@@ -120,7 +132,7 @@ func Load(in Inputs) (*Settings, error) {
 	}
 	props := config.Layer{}
 	if in.CommandConfigSet {
-		if props, err = r.readProperties(p.abs(in.CommandConfig), "flag --command-config"); err != nil {
+		if props, err = r.readProperties(p.abs(in.CommandConfig), in.flag(offset.SetCommandConfig)); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +215,7 @@ func (r *reader) choose(in Inputs, env map[string]string, f *configFile) (chosen
 	where := config.Place(f.path, f.currLine)
 	switch {
 	case in.ProfileSet:
-		c, where = chosenProfile{name: in.Profile, flag: true}, "flag --profile"
+		c, where = chosenProfile{name: in.Profile, flag: true}, in.flag(offset.SetProfile)
 		if in.Profile == "" {
 			return c, &config.Error{Where: where, Text: "the name is empty", Hint: "see koffset profile list"}
 		}
@@ -223,7 +235,7 @@ func (f *configFile) unknownProfile(name, where string) *config.Error {
 	e := &config.Error{Where: where, Text: fmt.Sprintf("there is no profile %q", name)}
 	switch {
 	case !f.exists && f.path == "":
-		e.Hint = "no configuration file is known: set --config"
+		e.Hint = "no configuration file is known: set {{config FILE}}"
 	case !f.exists:
 		e.Hint = "there is no configuration file at " + f.path
 	case len(f.order) == 0:

@@ -296,7 +296,7 @@ func TestConfigPath(t *testing.T) {
 			t.Errorf("%+v: %q, %v, %v", c.in, path, named, err)
 		}
 	}
-	if _, err := Load(Inputs{Config: "/no/such.yaml", ConfigSet: true}); err == nil || !strings.Contains(err.Error(), "flag --config") {
+	if _, err := Load(Inputs{Config: "/no/such.yaml", ConfigSet: true}); err == nil || !strings.Contains(err.Error(), "flag config") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Load(Inputs{Environ: []string{"KOFFSET_CONFIG=/no/such.yaml"}}); err == nil || !strings.Contains(err.Error(), "environment KOFFSET_CONFIG") {
@@ -312,7 +312,7 @@ func TestUsageErrors(t *testing.T) {
 		want string
 		hint string
 	}{
-		{"unknown profile", Inputs{Profile: "namd", ProfileSet: true}, `flag --profile: there is no profile "namd"`, "did you mean named?"},
+		{"unknown profile", Inputs{Profile: "namd", ProfileSet: true}, `flag profile: there is no profile "namd"`, "did you mean named?"},
 		{"unknown profile, none near", Inputs{Profile: "zzz", ProfileSet: true}, `there is no profile "zzz"`, "profiles: cur, named"},
 		{"empty profile", Inputs{ProfileSet: true}, "the name is empty", ""},
 		{"profile of the environment", Inputs{Environ: []string{"KOFFSET_PROFILE=nam"}}, "environment KOFFSET_PROFILE", "did you mean named?"},
@@ -320,7 +320,7 @@ func TestUsageErrors(t *testing.T) {
 		{"no -b value", Inputs{BrokersSet: true}, "", ""},
 		{"-X without =", Inputs{X: []string{"hunter2"}}, "-X: argument 1 has no =", "key=value"},
 		{"-X typo", Inputs{X: []string{"sasl.passwrod=hunter2"}}, `-X: unknown key "sasl.passwrod"`, "did you mean sasl.password?"},
-		{"-X java", Inputs{X: []string{"security.protocol=SSL"}}, `unknown key "security.protocol"`, "--command-config"},
+		{"-X java", Inputs{X: []string{"security.protocol=SSL"}}, `unknown key "security.protocol"`, "{{command-config FILE}}"},
 		{"-X timeout bare", Inputs{X: []string{"timeout=30"}}, "-X timeout: timeout", "write 30s for seconds or 30ms"},
 		{"timeout zero", Inputs{X: []string{"timeout=0s"}}, "more than zero", ""},
 		{"tz", Inputs{X: []string{"tz=Europe/Berln"}}, `no time zone "Europe/Berln"`, "Europe/Berlin"},

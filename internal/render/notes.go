@@ -16,9 +16,9 @@ func (s *Streams) Note(format string, args ...any) {
 	s.say("", Plain, fmt.Sprintf(format, args...))
 }
 
-// Warn is Note with "warning: ".
+// Warn is Note with "warning: ". Settings that it names in double braces are spelled, as in a hint.
 func (s *Streams) Warn(format string, args ...any) {
-	s.say("warning: ", Warn, fmt.Sprintf(format, args...))
+	s.say("warning: ", Warn, s.spelled(fmt.Sprintf(format, args...)))
 }
 
 // Hint is Note with "hint: ".

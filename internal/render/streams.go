@@ -224,7 +224,7 @@ func ParseColour(s string) (ColourMode, error) {
 	case "never":
 		return ColourNever, nil
 	}
-	return ColourAuto, fmt.Errorf("--color %q is not one of auto, always, never", s)
+	return ColourAuto, fmt.Errorf("%q is not one of auto, always, never", s)
 }
 
 // SetColour chooses the colour mode; the zero value of Streams has ColourAuto.

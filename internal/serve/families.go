@@ -40,7 +40,7 @@ func Families() []Family {
 		{Family: metrics.Family{Name: "koffset_refresh_duration_seconds", Help: "How long the last successful refresh took, requests and rendering."}},
 		{Family: metrics.Family{Name: "koffset_groups", Help: "Groups that were read."}},
 		{Family: metrics.Family{Name: "koffset_groups_unread", Help: "Groups that could not be read, or not completely."}},
-		{Family: metrics.Family{Name: "koffset_partition_metrics_omitted", Help: "1 when per-partition metrics were left out because there would have been more than --max-series of them."}},
+		{Family: metrics.Family{Name: "koffset_partition_metrics_omitted", Help: "1 when per-partition metrics were left out because there would have been more of them than the limit."}},
 
 		{Family: metrics.Family{Name: "koffset_group_info", Help: "1, with the group's type, state and kind of application."}, Labels: []string{"group", "type", "state", "application"}},
 		{Family: metrics.Family{Name: "koffset_group_members", Help: "Members of the group."}, Labels: group},
@@ -60,7 +60,7 @@ func Families() []Family {
 		{Family: metrics.Family{Name: "koffset_group_partition_lag_seconds", Help: "Age of the next record to read; absent where it is unknown."}, Labels: groupPart, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_lag_seconds_is_minimum", Help: "1 where that age is a minimum, absent elsewhere."}, Labels: groupPart, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_group_partition_verdict", Help: "1 for each verdict that holds on the partition, other than ok."}, Labels: []string{"group", "topic", "partition", "verdict"}, PerPartition: true},
-		{Family: metrics.Family{Name: "koffset_group_partition_member_info", Help: "1, with the member that holds the partition; only with --member-labels."}, Labels: []string{"group", "topic", "partition", "client_id", "host"}, PerPartition: true},
+		{Family: metrics.Family{Name: "koffset_group_partition_member_info", Help: "1, with the member that holds the partition; only where member labels are asked for."}, Labels: []string{"group", "topic", "partition", "client_id", "host"}, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_topic_partition_log_start_offset", Help: "The first offset that can be read."}, Labels: part, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_topic_partition_log_end_offset", Help: "The high watermark."}, Labels: part, PerPartition: true},
 		{Family: metrics.Family{Name: "koffset_topic_partition_last_stable_offset", Help: "Where a read_committed reader ends, where that is before the log end."}, Labels: part, PerPartition: true},

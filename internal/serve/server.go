@@ -163,7 +163,7 @@ func (s *Server) writeBody(out io.Writer, look *inspect.Look, began time.Time) e
 	n := s.data.series(own, compat)
 	omit := s.o.MaxSeries > 0 && n > s.o.MaxSeries
 	if omit && !s.omitted {
-		s.o.Warn("about %d per-partition series are more than --max-series %d: they are left out; choose groups with --group-match, or raise the limit", n, s.o.MaxSeries)
+		s.o.Warn("about %d per-partition series are more than {{max-series %d}}: they are left out; choose groups with {{group-match}}, or raise the limit", n, s.o.MaxSeries)
 	}
 	s.omitted = omit
 	w := newWriter(out, &s.slab)

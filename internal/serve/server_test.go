@@ -199,7 +199,7 @@ func TestMetricsLimit(t *testing.T) {
 	got := r.scrape(t, "gzip")
 	lacks(t, got, "koffset_group_partition_", "koffset_topic_partition_", "kafka_")
 	wants(t, got, map[string]float64{"koffset_group_lag{group=max-app}": 7, "koffset_partition_metrics_omitted": 1})
-	if len(r.warnings) != 1 || !strings.Contains(r.warnings[0], "--max-series 10") {
+	if len(r.warnings) != 1 || !strings.Contains(r.warnings[0], "{{max-series 10}}") {
 		t.Errorf("warnings %q", r.warnings)
 	}
 }
