@@ -83,7 +83,7 @@ func spellings() map[offset.Setting]string {
 		offset.SetAllowDrift:       "--allow-drift",
 		offset.SetAllowRewind:      "--allow-rewind",
 		offset.SetAllowUnproven:    "--allow-unproven",
-		offset.SetBrokers:          "-b",
+		offset.SetBrokers:          "--bootstrap-server",
 		offset.SetCommandConfig:    "--command-config",
 		offset.SetConfig:           "--config",
 		offset.SetEnd:              "--until",
