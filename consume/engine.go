@@ -134,10 +134,16 @@ func (e *Engine) Plan() *Plan { return e.plan }
 // Survey fills in what a plan says of the logs for people: the times of the first records, and how many bytes the backlog takes
 // on disk. It costs up to a request a partition, so it is for those who show the plan; what cannot be read stays unknown.
 func (e *Engine) Survey(ctx context.Context) {
+	parts := inspect.Partitions{}
+	for _, r := range e.plan.Rows {
+		parts.Add(r.Partition)
+	}
+	var whole map[offset.Partition]int64
 	var wait sync.WaitGroup
-	wait.Go(func() { sizes(ctx, e.cfg.Client, e.plan.Rows) })
+	wait.Go(func() { whole = readSizes(ctx, e.cfg.Client, parts) })
 	firstTimes(ctx, e.cfg.reader(), e.plan.Rows)
 	wait.Wait()
+	fillSizes(e.plan.Rows, whole)
 }
 
 // Close gives back what New took, such as the job's lock. It may be called more than once, and after Run.

@@ -44,14 +44,9 @@ func firstTimes(ctx context.Context, reader records.Reader, rows []PlanRow) {
 	}
 }
 
-// sizes fills in how many bytes the backlogs take on disk. It is for people: without the right to ask, or on brokers that do
-// not answer, sizes stay unknown.
-func sizes(ctx context.Context, cl *kgo.Client, rows []PlanRow) {
-	parts := inspect.Partitions{}
-	for _, r := range rows {
-		parts.Add(r.Partition)
-	}
-	whole := readSizes(ctx, cl, parts)
+// fillSizes fills in how many bytes the backlogs take on disk, by how many the whole partitions take. It is for people: without
+// the right to ask, or on brokers that do not answer, sizes stay unknown.
+func fillSizes(rows []PlanRow, whole map[offset.Partition]int64) {
 	for i := range rows {
 		r := &rows[i]
 		size, known := whole[r.Partition]
