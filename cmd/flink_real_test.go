@@ -309,7 +309,7 @@ func TestFlinkLegacyToKafkaSource(t *testing.T) {
 	// flink stop is the wrong way to end it, and koffset says so: the savepoint has no offsets, or old ones.
 	wrong := b.flink.Run(t, o)
 	wrong.Wait(t, 70)
-	if r := b.koffset(5, "reset", group, "--to", "checkpoint:"+wrong.Stop(t, b.dir, "canonical"), "--execute"); !strings.Contains(r.err, "does not store where it stands in a savepoint that stops the job") {
+	if r := b.koffset(5, "reset", group, "--to", "checkpoint:"+wrong.Stop(t, b.dir, "canonical"), "--execute"); !strings.Contains(r.err, "does not store its positions in a savepoint that stops the job") {
 		t.Errorf("the stopped legacy job:\n%s", r.err)
 	}
 	kafkatest.Commit(t, b.cl, group, kafkatest.At(b.topic, 0, 3), kafkatest.At(b.topic, 1, 30))

@@ -129,7 +129,7 @@ func TestCarryNamesOfAllKinds(t *testing.T) {
 	}
 	b.run(0, fmt.Sprintf("%d partitions at the same record", len(names)), "-b", b.dst.Bootstrap(), "migrate", "verify", "--all-groups", "--topic", topic,
 		"--source-bootstrap-server", b.src.Bootstrap())
-	b.run(0, "1 there already", "-b", b.dst.Bootstrap(), "migrate", "import", b.file("all"), "--group", `""`, "--execute")
+	b.run(0, "1 as requested already", "-b", b.dst.Bootstrap(), "migrate", "import", b.file("all"), "--group", `""`, "--execute")
 	if len(x.Groups) < len(names) {
 		t.Errorf("%d groups in the export", len(x.Groups))
 	}
