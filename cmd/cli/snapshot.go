@@ -15,6 +15,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/checkpointfile/flink"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -209,7 +210,7 @@ func (a *App) PositionsOf(ref string, flags *SnapshotFlags) (none offset.Saved, 
 	if broken := a.SnapshotWarnings(s, sources); broken > 0 && flags.UID == "" && flags.ID == "" {
 		e := &s.Flink.OperatorErrors[0]
 		return none, Faultf(offset.KindRefused, "name a source that could be read: --operator-uid or --operator-id",
-			"%d operators of the snapshot could not be read, so not all positions are known: %w", broken, e)
+			"%s of the snapshot could not be read, so not all positions are known: %w", text.Plural(broken, "operator"), e)
 	}
 	if err := OneCluster(sources); err != nil {
 		return none, err

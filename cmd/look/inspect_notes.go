@@ -33,8 +33,8 @@ func (p *inspection) notes() {
 		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it continues", cli.Partitions(p.past, "is", "are"))
 	}
 	if p.below > 0 {
-		st.Warn("%s below the log start: %s offsets expired before they were read; auto.offset.reset decides where the consumer continues",
-			cli.Partitions(p.below, "is", "are"), text.Count(p.expired))
+		st.Warn("%s below the log start: %s expired unread; auto.offset.reset decides where the consumer continues",
+			cli.Partitions(p.below, "is", "are"), text.Plural(p.expired, "offset"))
 	}
 	if p.invalid > 0 {
 		st.Warn("%s a negative commit, which counts as no commit: koffset delete GROUP --topic TOPIC:PARTITION removes it", cli.Partitions(p.invalid, "has", "have"))

@@ -211,7 +211,7 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	}
 	o.app.Streams.Note("%s", cli.SnapshotTitle(snap))
 	if len(sources) == 0 && broken == 0 {
-		o.app.Streams.Note("it has no Kafka source (%d operators)", snap.Flink.Operators)
+		o.app.Streams.Note("it has no Kafka source (%s)", text.Plural(snap.Flink.Operators, "operator"))
 	}
 	if o.snap.UID == "" && o.snap.ID == "" && snap.Flink != nil {
 		for i := range snap.Flink.OperatorErrors {
