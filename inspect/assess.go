@@ -53,9 +53,20 @@ func (a *Assessment) choose(most int) (asks []Suspect, topics []string) {
 	var groups [][]Suspect
 	named := map[string]bool{}
 	for _, d := range a.Snapshot.Groups {
-		list := slices.Collect(a.Snapshot.waiting(d))
-		for _, x := range list {
-			named[x.Topic] = true
+		var list []Suspect
+		n, topic := 0, ""
+		for x := range a.Snapshot.waiting(d) {
+			if x.Topic != topic {
+				topic = x.Topic
+				named[topic] = true
+			}
+			if n++; n <= most {
+				list = append(list, x)
+			}
+		}
+		if n > most { // it is left out, whatever the others need
+			a.LeftOut++
+			continue
 		}
 		groups = append(groups, list)
 	}
@@ -99,7 +110,10 @@ func (a *Assessment) Rows(d Description) iter.Seq2[*Row, *Diagnosis] {
 		readers := groupReadersOf(d)
 		topic, expected := "", false
 		iso := a.Snapshot.Query.Isolation
-		for r := range a.Snapshot.Rows(d) {
+		var r Row // one for all rows, as the verdict is: what is yielded by pointer would be new memory for each
+		var dg Diagnosis
+		for row := range a.Snapshot.Rows(d) {
+			r = row
 			if r.Topic != topic {
 				topic, expected = r.Topic, a.Snapshot.commitsTo(d.Name, r.Topic)
 			}
@@ -111,7 +125,7 @@ func (a *Assessment) Rows(d Description) iter.Seq2[*Row, *Diagnosis] {
 				w.Age = t.BehindNow(a.At)
 				w.Drained = t.Err == nil && t.Next == nil
 			}
-			dg := Diagnose(w, a.Rules)
+			dg = Diagnose(w, a.Rules)
 			if !yield(&r, &dg) {
 				return
 			}

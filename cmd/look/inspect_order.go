@@ -128,6 +128,7 @@ type orderedRow struct {
 	cells []render.Cell
 }
 
+// add takes a row. The cells are the caller's again when it returns.
 func (r *ordered) add(s standing, cells []render.Cell) {
 	if !r.o.fits(s) {
 		return
@@ -136,7 +137,7 @@ func (r *ordered) add(s standing, cells []render.Cell) {
 		r.w.Row(cells...)
 		return
 	}
-	r.rows = append(r.rows, orderedRow{s, cells})
+	r.rows = append(r.rows, orderedRow{s, slices.Clone(cells)})
 }
 
 // end writes what is left.
@@ -197,6 +198,6 @@ func statusColumns() []render.Column {
 	}
 }
 
-func statusCells(s inspect.Status, h inspect.Health, v inspect.Verdicts) []render.Cell {
-	return []render.Cell{verdictCell(s, h), render.String(string(s)), render.String(string(h)), cli.VerdictsCell(v)}
+func statusCells(s inspect.Status, h inspect.Health, verdicts render.Cell) []render.Cell {
+	return []render.Cell{verdictCell(s, h), render.String(string(s)), render.String(string(h)), verdicts}
 }
