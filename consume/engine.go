@@ -140,7 +140,11 @@ func (e *Engine) Survey(ctx context.Context) {
 	}
 	var whole map[offset.Partition]int64
 	var wait sync.WaitGroup
-	wait.Go(func() { whole = readSizes(ctx, e.cfg.Client, parts) })
+	wait.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, surveyTime)
+		defer cancel()
+		whole, _ = inspect.ReadSizes(ctx, e.cfg.Client, parts) // without the right to ask, or an answer, sizes stay unknown
+	})
 	firstTimes(ctx, e.cfg.reader(), e.plan.Rows)
 	wait.Wait()
 	fillSizes(e.plan.Rows, whole)

@@ -6,10 +6,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
@@ -18,6 +14,9 @@ import (
 func (c *Config) reader() records.Reader {
 	return records.Reader{Client: c.Client, Isolation: c.isolation(), Memory: c.Fetch.Buffer}
 }
+
+// surveyTime is how long each thing may take that is read for people alone.
+const surveyTime = 5 * time.Second
 
 // firstTimes fills in the times of the first records that a plan will read. It is for people: what cannot be read stays
 // unknown.
@@ -35,7 +34,7 @@ func firstTimes(ctx context.Context, reader records.Reader, rows []PlanRow) {
 	if len(ask) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
 	for s, a := range reader.First(ctx, ask) {
 		if a.Record != nil {
@@ -44,8 +43,7 @@ func firstTimes(ctx context.Context, reader records.Reader, rows []PlanRow) {
 	}
 }
 
-// fillSizes fills in how many bytes the backlogs take on disk, by how many the whole partitions take. It is for people: without
-// the right to ask, or on brokers that do not answer, sizes stay unknown.
+// fillSizes fills in how many bytes the backlogs take on disk, by how many the whole partitions take.
 func fillSizes(rows []PlanRow, whole map[offset.Partition]int64) {
 	for i := range rows {
 		r := &rows[i]
@@ -55,35 +53,4 @@ func fillSizes(rows []PlanRow, whole map[offset.Partition]int64) {
 			r.Bytes = &b
 		}
 	}
-}
-
-// readSizes asks the brokers how many bytes each partition takes.
-func readSizes(ctx context.Context, cl *kgo.Client, parts inspect.Partitions) map[offset.Partition]int64 {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req := kmsg.NewPtrDescribeLogDirsRequest()
-	for t, ns := range parts {
-		rt := kmsg.NewDescribeLogDirsRequestTopic()
-		rt.Topic, rt.Partitions = t, ns
-		req.Topics = append(req.Topics, rt)
-	}
-	out := map[offset.Partition]int64{}
-	for _, s := range cl.RequestSharded(ctx, req) {
-		if s.Err != nil {
-			continue
-		}
-		for _, d := range s.Resp.(*kmsg.DescribeLogDirsResponse).Dirs {
-			for _, t := range d.Topics {
-				for _, p := range t.Partitions {
-					if p.IsFuture {
-						continue
-					}
-					// Every replica answers; the largest is the leader's or equal to it.
-					part := offset.Partition{Topic: t.Topic, Partition: p.Partition}
-					out[part] = max(out[part], p.Size)
-				}
-			}
-		}
-	}
-	return out
 }

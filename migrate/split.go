@@ -4,13 +4,13 @@ package migrate
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math/bits"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -156,28 +156,17 @@ func mulDiv(a, b, c uint64) uint64 {
 // the span takes of the log. log has the bounds. The error is why the brokers do not tell (DESCRIBE on the cluster is
 // needed); spans stay without then.
 func ReadSizes(ctx context.Context, cl *kgo.Client, spans []Span, log func(offset.Partition) (offset.Bounds, bool)) error {
-	want := kadm.TopicsSet{}
+	parts := inspect.Partitions{}
 	for _, s := range spans {
-		want.Add(s.Topic, s.Partition.Partition)
+		parts.Add(s.Partition)
 	}
-	dirs, err := kadm.NewClient(cl).DescribeAllLogDirs(ctx, want)
-	size := map[offset.Partition]int64{}
-	for _, broker := range dirs {
-		if e := broker.Error(); e != nil && err == nil {
-			err = e
-		}
-		broker.EachPartition(func(p kadm.DescribedLogDirPartition) {
-			if !p.IsFuture {
-				k := offset.Partition{Topic: p.Topic, Partition: p.Partition}
-				size[k] = max(size[k], p.Size)
-			}
-		})
+	parts.Compact()
+	size, err := inspect.ReadSizes(ctx, cl, parts)
+	if len(size) == 0 && err == nil && len(spans) > 0 {
+		err = errors.New("no broker told the size of a partition")
 	}
-	if len(size) == 0 && err == nil {
-		err = fmt.Errorf("no broker told the size of a partition")
-	}
-	if err != nil && len(size) == 0 {
-		return fmt.Errorf("read the sizes of partitions: %w", err)
+	if len(size) == 0 {
+		return err
 	}
 	for i := range spans {
 		s := &spans[i]

@@ -5,7 +5,6 @@ package reset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,9 +13,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -60,9 +57,13 @@ func Impacts(ctx context.Context, cl *kgo.Client, b *Built) (map[Key]Impact, err
 	})
 	var sizes map[offset.Partition]int64
 	var keeps map[string]time.Duration
-	adm := kadm.NewClient(cl)
-	eg.Go(func() (err error) { sizes, err = readSizes(ctx, cl, p); fail(err); return nil })
-	eg.Go(func() (err error) { keeps, err = readRetention(ctx, adm, p); fail(err); return nil })
+	parts := written(p)
+	eg.Go(func() (err error) { sizes, err = inspect.ReadSizes(ctx, cl, parts); fail(err); return nil })
+	eg.Go(func() (err error) {
+		keeps, err = readRetention(ctx, cl, slices.Collect(maps.Keys(parts)))
+		fail(err)
+		return nil
+	})
 	_ = eg.Wait() // the errors are in errs
 	for span, a := range found {
 		if fail(a.Err); a.Record != nil {
@@ -116,87 +117,24 @@ func impactReads(p *Plan) map[records.Span][]func(map[Key]Impact, time.Time) {
 	return reads
 }
 
-func planTopics(p *Plan) (names []string, set kadm.TopicsSet) {
-	set = kadm.TopicsSet{}
+// written are the partitions that a plan commits to.
+func written(p *Plan) inspect.Partitions {
+	parts := inspect.Partitions{}
 	for _, c := range p.Changes {
 		if c.Action == checkpointfile.ActionCommit {
-			if _, has := set[c.Topic]; !has {
-				names = append(names, c.Topic)
-			}
-			set.Add(c.Topic, c.Partition.Partition)
+			parts.Add(c.Partition)
 		}
 	}
-	return names, set
-}
-
-// readSizes reads how large the partitions are on disk, from all brokers at once; the largest replica counts, since one that
-// catches up is smaller.
-func readSizes(ctx context.Context, cl *kgo.Client, p *Plan) (map[offset.Partition]int64, error) {
-	_, set := planTopics(p)
-	if len(set) == 0 {
-		return nil, nil
-	}
-	out := map[offset.Partition]int64{}
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	for _, b := range cl.DiscoveredBrokers() {
-		all.Go(func() {
-			sizes, err := brokerSizes(ctx, b, set)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				errs = append(errs, fmt.Errorf("read the sizes of partitions: %w", err))
-			}
-			for k, n := range sizes {
-				out[k] = max(out[k], n)
-			}
-		})
-	}
-	all.Wait()
-	return out, errors.Join(errs...)
-}
-
-// brokerSizes are the sizes of one broker's replicas; directories that fail are left out.
-func brokerSizes(ctx context.Context, b *kgo.Broker, set kadm.TopicsSet) (map[offset.Partition]int64, error) {
-	req := kmsg.NewPtrDescribeLogDirsRequest()
-	for topic, parts := range set {
-		t := kmsg.NewDescribeLogDirsRequestTopic()
-		t.Topic, t.Partitions = topic, slices.Collect(maps.Keys(parts))
-		req.Topics = append(req.Topics, t)
-	}
-	answer, err := b.Request(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	resp := answer.(*kmsg.DescribeLogDirsResponse)
-	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return nil, err
-	}
-	out := map[offset.Partition]int64{}
-	var failed error
-	for _, dir := range resp.Dirs {
-		if err := kerr.ErrorForCode(dir.ErrorCode); err != nil {
-			failed = err
-			continue
-		}
-		for _, t := range dir.Topics {
-			for _, part := range t.Partitions {
-				k := offset.Partition{Topic: t.Topic, Partition: part.Partition}
-				out[k] = max(out[k], part.Size)
-			}
-		}
-	}
-	return out, failed
+	parts.Compact()
+	return parts
 }
 
 // readRetention reads how long the topics keep records; a topic that keeps them by size alone, or for ever, is not in it.
-func readRetention(ctx context.Context, adm *kadm.Client, p *Plan) (map[string]time.Duration, error) {
-	names, _ := planTopics(p)
-	if len(names) == 0 {
+func readRetention(ctx context.Context, cl *kgo.Client, topics []string) (map[string]time.Duration, error) {
+	if len(topics) == 0 {
 		return nil, nil
 	}
-	configs, err := adm.DescribeTopicConfigs(ctx, names...)
+	configs, err := kadm.NewClient(cl).DescribeTopicConfigs(ctx, topics...)
 	out := map[string]time.Duration{}
 	for _, t := range configs {
 		if t.Err != nil {
