@@ -20,19 +20,17 @@ import (
 // ReadCommitRetention reads how long a cluster keeps the commits of a group without members (offsets.retention.minutes).
 // It needs DESCRIBE_CONFIGS on the cluster; the error says why it is not known.
 func ReadCommitRetention(ctx context.Context, cl *kgo.Client) (time.Duration, error) {
-	meta, err := inspect.AnyBroker(ctx, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
-		return kmsg.NewPtrMetadataRequest().RequestWith(ctx, cl)
-	})
+	cluster, err := inspect.ReadCluster(ctx, cl)
 	if err != nil {
 		return 0, err
 	}
-	if len(meta.Brokers) == 0 {
+	if len(cluster.Brokers) == 0 {
 		return 0, kerr.BrokerNotAvailable
 	}
 	var next atomic.Int64
 	return inspect.AnyBroker(ctx, func(ctx context.Context) (time.Duration, error) {
-		b := meta.Brokers[int(next.Add(1)-1)%len(meta.Brokers)]
-		return commitRetention(ctx, cl, b.NodeID)
+		b := cluster.Brokers[int(next.Add(1)-1)%len(cluster.Brokers)]
+		return commitRetention(ctx, cl, b.ID)
 	})
 }
 
