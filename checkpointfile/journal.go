@@ -190,7 +190,7 @@ func (e *Entry) At() time.Time { return e.Header.CreatedAt }
 
 // Origin is where the offsets come from that an undo puts back.
 func (e *Entry) Origin() offset.Origin {
-	return offset.Origin{From: "operation " + e.ID, ClusterID: e.Header.ClusterID, At: e.At(), Digest: e.Header.Digest, TopicIDs: topicIDs(e.Changes)}
+	return originOf(offset.Origin{From: "operation " + e.ID, ClusterID: e.Header.ClusterID, At: e.At(), Digest: e.Header.Digest}, e.Changes)
 }
 
 // Count says how many rows are in one of the states.

@@ -4,7 +4,6 @@ package checkpointfile
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -173,23 +172,15 @@ func (p *Plan) Origin() offset.Origin {
 	if name == "" {
 		name = p.ID()
 	}
-	return offset.Origin{From: "plan " + name, ClusterID: p.ClusterID, At: p.At, Digest: p.Digest, TopicIDs: topicIDs(p.Changes)}
+	return originOf(offset.Origin{From: "plan " + name, ClusterID: p.ClusterID, At: p.At, Digest: p.Digest}, p.Changes)
 }
 
-// topicIDs are the ids of the topics of rows, as far as they are known. Two ids of one topic become a text that no id is equal
-// to: the rows are not of one log.
-func topicIDs(rows []Change) map[string]string {
-	out := map[string]string{}
+// originOf is an origin with the topics of rows.
+func originOf(o offset.Origin, rows []Change) offset.Origin {
 	for _, c := range rows {
-		switch was := out[c.Topic]; {
-		case c.TopicID == "" || was == c.TopicID || strings.HasPrefix(was, c.TopicID+" and "), strings.HasSuffix(was, " and "+c.TopicID):
-		case was == "":
-			out[c.Topic] = c.TopicID
-		default:
-			out[c.Topic] = was + " and " + c.TopicID
-		}
+		o.AddTopic(c.Topic, c.TopicID)
 	}
-	return out
+	return o
 }
 
 // DecodePlan reads what EncodePlan wrote. The error is a *FileError; beside Decode's reasons it names the first row that no

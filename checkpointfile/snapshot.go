@@ -255,11 +255,9 @@ func (s *Snapshot) Origin() offset.Origin {
 
 // Origin is where the positions of a checkpoint come from; path is its folder.
 func (c *Checkpoint) Origin(path string, h Header) offset.Origin {
-	o := offset.Origin{From: "checkpoint " + path, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, TopicIDs: map[string]string{}}
+	o := offset.Origin{From: "checkpoint " + path, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest}
 	for _, t := range c.Topics {
-		if t.ID != "" {
-			o.TopicIDs[t.Name] = t.ID
-		}
+		o.AddTopic(t.Name, t.ID)
 	}
 	return o
 }

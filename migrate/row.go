@@ -88,11 +88,9 @@ type Export struct {
 
 // Origin is where the offsets of an export come from; name is the file's.
 func (h *Header) Origin(name string) offset.Origin {
-	o := offset.Origin{From: "export " + name, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, Unsealed: h.Unsealed, TopicIDs: map[string]string{}}
+	o := offset.Origin{From: "export " + name, ClusterID: h.ClusterID, At: h.CreatedAt, Digest: h.Digest, Unsealed: h.Unsealed}
 	for _, t := range h.Topics {
-		if t.ID != "" {
-			o.TopicIDs[t.Name] = t.ID
-		}
+		o.AddTopic(t.Name, t.ID)
 	}
 	return o
 }

@@ -33,6 +33,25 @@ type Origin struct {
 	Unsealed bool
 }
 
+// AddTopic notes the id of a topic as far as it is known. Several ids of one topic become all of them, which is the id of no
+// topic: such offsets are not of one log.
+func (o *Origin) AddTopic(topic, id string) {
+	const between = " and "
+	was := o.TopicIDs[topic]
+	if id == "" || id == was {
+		return
+	}
+	if was != "" {
+		all := append(strings.Split(was, between), id)
+		slices.Sort(all)
+		id = strings.Join(slices.Compact(all), between)
+	}
+	if o.TopicIDs == nil {
+		o.TopicIDs = map[string]string{}
+	}
+	o.TopicIDs[topic] = id
+}
+
 // Here is the cluster that offsets are to be used on.
 type Here struct {
 	ClusterID string // empty where it tells none

@@ -135,3 +135,21 @@ func TestParseAllowOrigin(t *testing.T) {
 		}
 	}
 }
+
+// Rows of one topic with several ids are of no one log, whatever their order and number.
+func TestOriginOfSeveralLogs(t *testing.T) {
+	for _, list := range [][]string{{"b", "a", "", "c", "a", "b"}, {"", "c", "b", "c", "a"}} {
+		o := Origin{ClusterID: "B"}
+		for _, id := range list {
+			o.AddTopic("orders", id)
+		}
+		o.AddTopic("audit", "")
+		if got := o.TopicIDs["orders"]; len(o.TopicIDs) != 1 || got != "a and b and c" {
+			t.Errorf("%q: %q of %v", list, got, o.TopicIDs)
+		}
+		c := o.Compare(Here{ClusterID: "B", TopicIDs: map[string]string{"orders": "a"}}, map[Partition]Foreign{{Topic: "orders"}: {}}, nil)
+		if c.Err() == nil || c.Same("orders") {
+			t.Errorf("%q: it is taken for one log", list)
+		}
+	}
+}

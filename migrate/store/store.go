@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/koffset/koffset/offset"
@@ -113,21 +112,13 @@ func Sort(ps []Position) {
 	slices.SortFunc(ps, func(a, b Position) int { return a.Partition.Compare(b.Partition) })
 }
 
-// Of are the positions with where they come from. Partitions of one topic that were saved under several ids give it all of
-// them, which is the id of no topic.
+// Of are the positions with where they come from.
 func (s Saved) Of(l Location, group string) offset.Saved {
 	out := offset.Saved{Offsets: make(map[offset.Partition]offset.Foreign, len(s.Positions)), Origin: offset.Origin{
-		From: fmt.Sprintf("store %s (group %s)", l, offset.QuoteName(group)), ClusterID: s.ClusterID, At: s.At, TopicIDs: map[string]string{}}}
-	ids := map[string][]string{}
+		From: fmt.Sprintf("store %s (group %s)", l, offset.QuoteName(group)), ClusterID: s.ClusterID, At: s.At}}
 	for _, p := range s.Positions {
 		out.Offsets[p.Partition] = offset.Foreign{Committed: p.Committed}
-		if p.TopicID != "" && !slices.Contains(ids[p.Topic], p.TopicID) {
-			ids[p.Topic] = append(ids[p.Topic], p.TopicID)
-		}
-	}
-	for topic, list := range ids {
-		slices.Sort(list)
-		out.Origin.TopicIDs[topic] = strings.Join(list, " and ")
+		out.Origin.AddTopic(p.Topic, p.TopicID)
 	}
 	return out
 }
