@@ -128,6 +128,10 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"consume orders -e", "koffset consume orders --from earliest --until latest"},
 		{"consume orders --from @-2h -e", "koffset consume orders --until latest --from @-2h"},
 		{"consume orders --from-beginning", "koffset consume orders --from earliest"},
+		{"consume orders --max-record 5", "did you mean --max-records?"},
+		{"consume orders --form earliest", "did you mean --from?"},
+		{"consume orders --form=earliest", "did you mean --from?"},
+		{"consume orders -n 5 --max-record 5", "write --max-records N"},
 		{"consume -o end orders", "where to start is --from latest; -o is how records are written"},
 
 		// Flags of the others.
@@ -145,6 +149,12 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		// Nothing is guessed where an option that is not known may have narrowed what is written, or no tool is recognized: a placeholder cannot be pasted by mistake.
 		{"--reset-offsets --group g --topic t --to-earliest --only-partitions 3", "koffset reset GROUP --topic TOPIC --to POSITION"},
 		{"--delete --group g --where x", "koffset delete GROUP"},
+		// Nor where a word may be the value of one: it would be a topic or a group that nobody named.
+		{"kafka-console-consumer --topic t --zookeeper z:2181", "see koffset --help"},
+		{"kcat -C -t orders -k keys", "see koffset --help"},
+		{"rpk topic consume orders --compression gzip", "see koffset --help"},
+		{"rpk group describe g --print-commits", "koffset inspect g"},
+		{"rpk group describe g --log-level debug", "see koffset --help"},
 		{"inspect --xyzzy", "see koffset inspect --help"},
 		{"delete --purge g", "see koffset delete --help"},
 

@@ -13,10 +13,22 @@ const (
 	fromLatest   start = "latest"
 )
 
-// consumed reads the consume of rpk, kcl, kaf and kafkactl, and koffset's own with their flags.
+// consumed reads the consume of rpk, kcl, kaf and kafkactl.
 func consumed(args []string, own func(string) (bool, bool), begin start) string {
-	o := parse(args, own, "topic", "t", "n", "c", "num", "count", "limit", "limit-messages", "max-messages", "l", "tail", "since", "offset", "group", "g", "partition", "p", "partitions", "o")
-	return consuming(o, begin)
+	return consuming(consumeOptions(args, own), begin)
+}
+
+// ownConsume reads koffset's consume with flags of the others. A flag of none of them is a slip, and the nearest one its hint.
+func ownConsume(args []string, own func(string) (bool, bool)) string {
+	o := consumeOptions(args, own)
+	if o.slips {
+		return ""
+	}
+	return consuming(o, fromEarliest)
+}
+
+func consumeOptions(args []string, own func(string) (bool, bool)) *options {
+	return parse(args, own, "topic", "t", "n", "c", "num", "count", "limit", "limit-messages", "max-messages", "l", "tail", "since", "offset", "group", "g", "partition", "p", "partitions", "o")
 }
 
 func consoleConsumer(args []string, own func(string) (bool, bool)) string {
@@ -48,7 +60,7 @@ func kcat(args []string, own func(string) (bool, bool)) string {
 		}
 		var l line
 		l.add("resolve", topic, "--to", brokerTime(time))
-		return l.broker(o).String()
+		return l.kept(o)
 	}
 	if o.has("L") {
 		var l line
@@ -56,7 +68,7 @@ func kcat(args []string, own func(string) (bool, bool)) string {
 		if len(o.all("t")) == 0 {
 			l.add("--all-topics")
 		}
-		return l.broker(o).String()
+		return l.kept(o)
 	}
 	if g := o.one("G"); g != "" {
 		o.set("g", g)

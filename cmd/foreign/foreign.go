@@ -29,7 +29,7 @@ func Translate(args []string, own func(flag string) (known, value bool)) string 
 	case isGroupNoun(second):
 		return nounVerb(args, own)
 	case first == "consume":
-		return consumed(args[1:], own, fromEarliest)
+		return ownConsume(args[1:], own)
 	case first == "inspect":
 		args = args[1:]
 	case !strings.HasPrefix(first, "-"):

@@ -12,6 +12,8 @@ type options struct {
 	given  map[string][]string // options of the other tool, without their dashes; a switch has an empty value
 	owned  map[string]bool     // koffset's own flags that were given
 	carry  []string            // those as they were written
+	slips  bool                // some option is not known here
+	eaten  bool                // a word in rest may be the value of such an option
 	broker string
 }
 
@@ -58,9 +60,20 @@ func parse(args []string, own func(string) (known, value bool), values ...string
 			}
 		default:
 			o.given[name] = append(o.given[name], value)
+			if !slices.Contains(switches(), name) {
+				o.slips = true
+				o.eaten = o.eaten || !has && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-")
+			}
 		}
 	}
 	return o
+}
+
+// switches are options of other tools that take no value: a word behind one is a word of the line.
+func switches() []string {
+	return []string{"from-beginning", "B", "follow", "F", "f", "e", "exit", "C", "G", "L", "Q", "q", "u", "v", "E", "Z", "A", "J", "O", "T",
+		"list", "describe", "reset-offsets", "delete-offsets", "delete", "members", "state", "verbose", "offsets", "all-groups", "all-topics", "export",
+		"execute", "dry-run", "to-earliest", "to-latest", "to-current", "oldest", "newest", "print-keys", "print-timestamps", "raw", "pretty-print"}
 }
 
 // has says that one of the options was given.
@@ -168,8 +181,11 @@ func (l *line) broker(o *options) *line {
 	return l
 }
 
-// kept ends a line with koffset's own flags as they were given.
+// kept ends a line with koffset's own flags as they were given. It is none where a word may not be what it was taken for.
 func (l *line) kept(o *options) string {
+	if o.eaten {
+		return ""
+	}
 	return l.broker(o).add(o.carry...).String()
 }
 
