@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -24,19 +25,7 @@ func (a *App) Again(words ...string) string {
 	for _, x := range g.x {
 		args = append(args, "-X", maskSetting(x))
 	}
-	return strings.Join(Quoted(args), " ")
-}
-
-// Quoted quotes arguments as a shell needs them.
-func Quoted(args []string) []string {
-	out := make([]string, len(args))
-	for i, s := range args {
-		if s == "" || strings.ContainsAny(s, " '\"$*?[](){}|&;<>\\") {
-			s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-		}
-		out[i] = s
-	}
-	return out
+	return text.Shell(args...)
 }
 
 // CommandLine is what was typed, for the journal and the audit log, without secrets.
@@ -45,12 +34,9 @@ func (a *App) CommandLine() string {
 	setting := false // the argument is the value of a -X before it
 	for _, arg := range a.Args {
 		arg, setting = maskArg(arg, setting)
-		if strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()*?") || arg == "" {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
 		out = append(out, arg)
 	}
-	return strings.Join(out, " ")
+	return text.Shell(out...)
 }
 
 // maskArg hides the secret in an argument: the value of a setting, and the password of a store's URL. next says that the

@@ -44,9 +44,18 @@ func (s *Session) GroupHint(ctx context.Context, verb, name string, known []stri
 		return "koffset inspect --topic " + name + " shows the groups that read this topic"
 	}
 	if near := text.Near(name, known); len(near) > 0 {
-		return "did you mean " + strings.Join(Quoted(near), ", ") + "?"
+		return "did you mean " + strings.Join(typed(near), ", ") + "?"
 	}
 	return ListGroupsHint
+}
+
+// typed are groups as they are typed behind a command.
+func typed(groups []string) []string {
+	out := make([]string, len(groups))
+	for i, g := range groups {
+		out[i] = text.Shell(offset.QuoteName(g))
+	}
+	return out
 }
 
 // ListGroupsHint is GroupHint where nothing is near.
@@ -75,7 +84,7 @@ func (a *App) instead(name string, words ...string) string {
 			out = append(out, arg)
 		}
 	}
-	return strings.Join(Quoted(out), " ")
+	return text.Shell(out...)
 }
 
 // TopicHint is the hint for a topic that does not exist: a partition, a group, a slip. It is empty where nothing is near.
@@ -95,7 +104,7 @@ func (s *Session) TopicHint(ctx context.Context, name string) string {
 		return "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	if listed, _, err := s.Cluster.ListGroups(ctx, s.Client); err == nil && slices.ContainsFunc(listed, func(g inspect.Group) bool { return g.Name == name }) {
-		return name + " is a group: koffset inspect " + strings.Join(Quoted([]string{name}), "")
+		return name + " is a group: koffset inspect " + typed([]string{name})[0]
 	}
 	return ""
 }

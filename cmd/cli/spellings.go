@@ -40,7 +40,7 @@ func filled(line string, args []string) string {
 	words := strings.Split(line, " ")
 	for i, w := range words {
 		if w == "GROUP" || w == "TOPIC" {
-			words[i] = Quoted(args[:1])[0]
+			words[i] = text.Shell(args[0])
 			break
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // options are a command line taken apart.
@@ -191,12 +193,5 @@ func (l *line) kept(o *options) string {
 
 // String is the line, quoted as a shell needs it.
 func (l *line) String() string {
-	out := []string{"koffset"}
-	for _, w := range l.words {
-		if w == "" || strings.ContainsAny(w, " '\"$*?[](){}|&;<>\\") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		out = append(out, w)
-	}
-	return strings.Join(out, " ")
+	return text.Shell(append([]string{"koffset"}, l.words...)...)
 }

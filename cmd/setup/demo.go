@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/sandbox"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -63,7 +64,7 @@ func demoSay(a *cli.App, line string) { _, _ = fmt.Fprintln(a.Streams.Out, "# "+
 
 func (step demoStep) run(ctx context.Context, a *cli.App, run func(context.Context, []string, cli.App) int, env []string, dir string) error {
 	demoSay(a, step.say)
-	_, _ = fmt.Fprintln(a.Streams.Out, "$ koffset "+strings.Join(cli.Quoted(step.args), " "))
+	_, _ = fmt.Fprintln(a.Streams.Out, "$ koffset "+text.Shell(step.args...))
 	if err := a.Streams.Flush(); err != nil {
 		return err
 	}
