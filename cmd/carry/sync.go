@@ -231,7 +231,7 @@ func (o *syncOptions) alone(ctx context.Context, round func() error) error {
 func (o *syncOptions) sayTakenOver(l *migrate.SyncLook) {
 	for n, i := range l.TakenOver {
 		if n == 5 {
-			o.app.Streams.Warn("and %s more", text.Plural(len(l.TakenOver)-n, "partition"))
+			o.app.Streams.Warn("and %s", text.More(len(l.TakenOver)-n, "partition"))
 			return
 		}
 		at := "nothing"
@@ -283,7 +283,7 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 		}
 	}
 	if n > most {
-		o.app.Streams.Note("and %s more", text.Plural(n-most, "partition"))
+		o.app.Streams.Note("and %s", text.More(n-most, "partition"))
 	}
 }
 

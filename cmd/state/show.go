@@ -249,8 +249,8 @@ func (o *checkpointShowOptions) notes(rows []shown) {
 		}
 	}
 	if below > 0 {
-		o.app.Streams.Warn("%s below the log start: a job that restores here has lost %s offsets, and auto.offset.reset decides where it continues (latest where its start mode is a time or the end)",
-			cli.Partitions(below, "is", "are"), text.Count(lost))
+		o.app.Streams.Warn("%s below the log start: a job that restores here has lost %s, and auto.offset.reset decides where it continues (latest where its start mode is a time or the end)",
+			cli.Partitions(below, "is", "are"), text.Plural(lost, "offset"))
 	}
 	if past > 0 {
 		o.app.Streams.Warn("%s past the log end: another cluster, or the topic was created again; auto.offset.reset decides where the job continues", cli.Partitions(past, "is", "are"))
