@@ -96,3 +96,21 @@ func TestConfirmWantsTheClusterID(t *testing.T) {
 		t.Errorf("p1 is %d", got)
 	}
 }
+
+// The question names the group as every other line does: one whose name is empty, or ends with a blank, is seen.
+func TestQuestionNamesTheGroupExactly(t *testing.T) {
+	t.Parallel()
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	for typed, shown := range map[string]string{`""`: `group "" on`, "billing ": `group "billing " on`, "a b": `group "a b" on`, "billing": "group billing on"} {
+		group := typed
+		if typed == `""` {
+			group = ""
+		}
+		kafkatest.Commit(t, cl, group, kafkatest.At(f.Topic, 1, 7))
+		r := run(t, t.TempDir(), "n\n", true, "-b", strings.Join(c.ListenAddrs(), ","), "reset", typed, "--topic", f.Topic+":1", "--to-offset", "8", "--execute")
+		if r.code != 3 || !strings.Contains(r.err, "Move "+shown) {
+			t.Errorf("%q: status %d\n%s", typed, r.code, r.err)
+		}
+	}
+}

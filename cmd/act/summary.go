@@ -43,7 +43,7 @@ func (w *Run) question(s reset.Summary) string {
 	groups := w.groupNames()
 	who := text.Plural(len(groups), "group")
 	if len(groups) == 1 {
-		who = "group " + groups[0]
+		who = "group " + offset.NameText(groups[0])
 	}
 	var costs []string
 	verb := "Move"

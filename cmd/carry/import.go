@@ -199,10 +199,7 @@ func (o *importOptions) known(name string, x *migrate.Export) error {
 		if !slices.Contains(groups, n) {
 			hint := "leave it out"
 			if near := text.Near(n, groups); len(near) > 0 {
-				for i := range near {
-					near[i] = offset.NameText(near[i])
-				}
-				hint = "did you mean " + strings.Join(near, ", ") + "?"
+				hint = "did you mean " + strings.Join(offset.NameTexts(near), ", ") + "?"
 			}
 			return cli.Faultf(offset.KindNotFound, hint, "group %q is not in %s, which has %s", n, name, text.Plural(len(groups), "group"))
 		}

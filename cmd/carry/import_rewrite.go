@@ -152,7 +152,7 @@ func oneGroup(res *migrate.Result) error {
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > 1 {
-		return cli.Usagef("add --group with one of them", "the export has offsets of %d groups: %s", len(names), strings.Join(names[:min(3, len(names))], ", "))
+		return cli.Usagef("add --group with one of them", "the export has offsets of %d groups: %s", len(names), strings.Join(offset.NameTexts(names[:min(3, len(names))]), ", "))
 	}
 	return nil
 }

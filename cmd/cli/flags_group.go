@@ -37,7 +37,7 @@ func (g *GroupFlags) Resolve(args []string) (names []string, m *offset.Matcher, 
 		names = append(names, n)
 	}
 	if g.All && len(names) > 0 {
-		return nil, nil, Usagef("leave one of them out", "--all-groups and a group (%s) were both given", names[0])
+		return nil, nil, Usagef("leave one of them out", "--all-groups and a group (%s) were both given", offset.NameText(names[0]))
 	}
 	m, err = offset.NewMatcher("group", names, g.Match, g.exclude)
 	if err != nil {

@@ -183,7 +183,7 @@ func (o *checkOptions) print(ctx context.Context, s *cli.Session, r *inspect.Che
 		if len(o.names) == 0 {
 			return cli.Faultf(offset.KindNotFound, "", "no group matches")
 		}
-		return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "check", o.names[0], nil), "no such group: %s", strings.Join(o.names, ", "))
+		return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "check", o.names[0], nil), "no such group: %s", strings.Join(offset.NameTexts(o.names), ", "))
 	}
 	st, found, blind := o.app.Streams, r.Violations(), r.Blind()
 	w := render.NewWriter(st, o.format, s.Meta("check", render.F("ok", o.verdict(len(found) > 0, len(blind) > 0)),

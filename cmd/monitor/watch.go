@@ -127,7 +127,7 @@ func (o *watchOptions) found(ctx context.Context, s *cli.Session, f *watch.Frame
 	if len(o.names) == 0 {
 		return cli.Faultf(offset.KindNotFound, "", "no group matches")
 	}
-	return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "watch", o.names[0], nil), "no such group: %s", strings.Join(o.names, ", "))
+	return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "watch", o.names[0], nil), "no such group: %s", strings.Join(offset.NameTexts(o.names), ", "))
 }
 
 // live says whether the view can be shown.

@@ -209,7 +209,7 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 		return cli.Faultf(offset.KindRefused, "add --confirm "+id, "commits to cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
 	}
 	if p, ok := g.Protects(cfg.Group); ok {
-		return cli.Faultf(offset.KindRefused, "use another group, or read without commits", "group %s is protected by %q (%s)", cfg.Group, p.Pattern, p.By)
+		return cli.Faultf(offset.KindRefused, "use another group, or read without commits", "group %s is protected by %q (%s)", offset.NameText(cfg.Group), p.Pattern, p.By)
 	}
 	if ses.Settings.StateDir == "" {
 		return cli.Faultf(offset.KindRefused, "name a folder with --state-dir", "the undo journal has no folder, and this run would commit")
@@ -270,7 +270,7 @@ func (o *consumeOptions) journal(ses *cli.Session, group string, before []consum
 		return err
 	}
 	if !o.quiet {
-		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", group, o.app.Again("undo", j.ID, "--allow-drift"))
+		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", offset.NameText(group), o.app.Again("undo", j.ID, "--allow-drift"))
 	}
 	return nil
 }
