@@ -154,7 +154,7 @@ func (o ExportOptions) check(snap *inspect.Snapshot) error {
 	seen := map[string]bool{}
 	for _, d := range snap.Groups {
 		if d.Active() {
-			live.Groups = append(live.Groups, "group "+offset.QuoteName(d.Name)+": "+reset.Activity(d))
+			live.Groups = append(live.Groups, "group "+offset.NameText(d.Name)+": "+reset.Activity(d))
 		}
 		for _, t := range snap.Commits(d.Name).Topics {
 			seen[t.Topic] = true

@@ -167,7 +167,7 @@ func (r *exportReader) group(l anyLine) (err error) {
 		g.Error = *l.Error
 	}
 	if g.Rows, err = decodeRows(g.Name, l.Partitions); err != nil {
-		return r.bad(checkpointfile.ErrDamaged, "", "group %s: %v", g.Name, err)
+		return r.bad(checkpointfile.ErrDamaged, "", "group %s: %v", offset.NameText(g.Name), err)
 	}
 	r.rows += len(g.Rows)
 	r.x.Groups = append(r.x.Groups, g)

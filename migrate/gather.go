@@ -221,8 +221,8 @@ type ConflictError struct {
 func (e *ConflictError) ErrorKind() offset.ErrorKind { return offset.KindUsage }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", offset.QuoteName(e.First.Group), e.First.Partition,
-		offset.QuoteName(e.Second.Group), e.Second.Partition, offset.QuoteName(e.Group), e.Partition)
+	return fmt.Sprintf("group %s on %s and group %s on %s would both become group %s on %s", offset.NameText(e.First.Group), e.First.Partition,
+		offset.NameText(e.Second.Group), e.Second.Partition, offset.NameText(e.Group), e.Partition)
 }
 
 // check says why a row's topic cannot take it, and fills in what is known about the two clusters.
@@ -282,7 +282,7 @@ func (t *target) readCommits(ctx context.Context, items []*Item) {
 	for _, i := range items {
 		c := commits[i.Group]
 		if c.Err != nil {
-			i.Evidence.Err = fmt.Errorf("group %s: %w", offset.QuoteName(i.Group), c.Err)
+			i.Evidence.Err = fmt.Errorf("group %s: %w", offset.NameText(i.Group), c.Err)
 		}
 		if row, ok := c.Find(i.Target); ok {
 			i.Current, i.Unstable = row.Committed(), row.Unstable()

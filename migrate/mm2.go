@@ -115,11 +115,11 @@ func decodeCheckpoint(key, value []byte) (c checkpointKey, s Sync, ok bool, err 
 	}
 	v := wire{b: value}
 	if version := v.int16(); v.err == nil && version != 0 {
-		return c, s, false, fmt.Errorf("the checkpoint of group %s on %s has version %d, 0 is known", c.group, c.Partition, version)
+		return c, s, false, fmt.Errorf("the checkpoint of group %s on %s has version %d, 0 is known", offset.NameText(c.group), c.Partition, version)
 	}
 	s = Sync{Source: v.int64(), Target: v.int64()}
 	if v.err != nil {
-		return c, s, false, fmt.Errorf("the checkpoint of group %s on %s: %w", c.group, c.Partition, v.err)
+		return c, s, false, fmt.Errorf("the checkpoint of group %s on %s: %w", offset.NameText(c.group), c.Partition, v.err)
 	}
 	return c, s, true, nil
 }

@@ -350,3 +350,16 @@ func TestLeaveInternal(t *testing.T) {
 		t.Errorf("kept %v, left %v", kept, left)
 	}
 }
+
+// A name that could be several, or none, is in quotes in a sentence.
+func TestNamesInErrors(t *testing.T) {
+	at := offset.Partition{Topic: "t"}
+	e := &migrate.ConflictError{Group: "a, b", Partition: at, First: migrate.Row{Group: "", Partition: at}, Second: migrate.Row{Group: "c", Partition: at}}
+	if got, want := e.Error(), `group "" on t:0 and group c on t:0 would both become group "a, b" on t:0`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	none := &reset.NothingSavedError{Position: "file:x", Groups: []string{"a, b", "", "c"}}
+	if got, want := none.Error(), `file:x has no offsets for it, only for "a, b", "", c`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

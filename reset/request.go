@@ -117,10 +117,7 @@ type NothingSavedError struct {
 }
 
 func (e *NothingSavedError) Error() string {
-	names := make([]string, len(e.Groups))
-	for i, g := range e.Groups {
-		names[i] = offset.QuoteName(g)
-	}
+	names := offset.NameTexts(e.Groups)
 	const most = 5
 	if n := len(names) - most; n > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", n))

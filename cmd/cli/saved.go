@@ -120,16 +120,14 @@ func (a *App) PickSaved(by *offset.SavedBy, pos offset.Position, group string, n
 	names := by.Names()
 	one, ok := by.One()
 	if !ok {
-		for i, n := range names {
-			names[i] = offset.QuoteName(n)
-		}
+		names = offset.NameTexts(names)
 		if !named {
 			return nil, Usagef("choose one with --group", "%s has offsets of %s: %s", pos, text.Plural(len(names), "group"), SomeNames(names))
 		}
-		return nil, Usagef("choose one with --group", "%s has offsets of %s, and none of them is %s: %s", pos, text.Plural(len(names), "group"), offset.QuoteName(group), SomeNames(names))
+		return nil, Usagef("choose one with --group", "%s has offsets of %s, and none of them is %s: %s", pos, text.Plural(len(names), "group"), offset.NameText(group), SomeNames(names))
 	}
 	if named {
-		a.Streams.Note("%s has offsets of group %s only: they are taken", pos, offset.QuoteName(names[0]))
+		a.Streams.Note("%s has offsets of group %s only: they are taken", pos, offset.NameText(names[0]))
 	}
 	return &one, nil
 }

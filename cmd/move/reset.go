@@ -234,7 +234,7 @@ func (o *resetOptions) sayUnused() {
 	names := o.req.Saved.Names()
 	for _, n := range names {
 		if !asked[n] {
-			unused = append(unused, offset.QuoteName(n))
+			unused = append(unused, offset.NameText(n))
 		}
 	}
 	if len(unused) > 0 && len(unused) < len(names) {

@@ -50,9 +50,9 @@ func (w Write) Check() error {
 	for _, p := range w.Positions {
 		switch {
 		case p.Offset < 0 || p.Partition.Partition < 0 || p.Topic == "":
-			return fmt.Errorf("group %s, %s: %d is not a position", w.Group, p.Partition, p.Offset)
+			return fmt.Errorf("group %s, %s: %d is not a position", offset.NameText(w.Group), p.Partition, p.Offset)
 		case seen[p.Partition]:
-			return fmt.Errorf("group %s: %s is in it twice", w.Group, p.Partition)
+			return fmt.Errorf("group %s: %s is in it twice", offset.NameText(w.Group), p.Partition)
 		}
 		seen[p.Partition] = true
 	}
@@ -80,7 +80,7 @@ type ClusterError struct {
 func (e *ClusterError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
 
 func (e *ClusterError) Error() string {
-	return fmt.Sprintf("group %s: its stored positions belong to cluster %s, not %s", e.Group, e.Stored, e.Wanted)
+	return fmt.Sprintf("group %s: its stored positions belong to cluster %s, not %s", offset.NameText(e.Group), e.Stored, e.Wanted)
 }
 
 // SameCluster returns a *ClusterError where both ids are known and differ.
@@ -115,7 +115,7 @@ func Sort(ps []Position) {
 // Of are the positions with where they come from.
 func (s Saved) Of(l Location, group string) offset.Saved {
 	out := offset.Saved{Offsets: make(map[offset.Partition]offset.Foreign, len(s.Positions)), Origin: offset.Origin{
-		From: fmt.Sprintf("store %s (group %s)", l, offset.QuoteName(group)), ClusterID: s.ClusterID, At: s.At}}
+		From: fmt.Sprintf("store %s (group %s)", l, offset.NameText(group)), ClusterID: s.ClusterID, At: s.At}}
 	for _, p := range s.Positions {
 		out.Offsets[p.Partition] = offset.Foreign{Committed: p.Committed}
 		out.Origin.AddTopic(p.Topic, p.TopicID)
