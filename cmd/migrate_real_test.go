@@ -6,7 +6,6 @@ package cmd_test
 // between plan and apply, records that are removed while they are exported, large ones, many partitions, and a broker that hangs.
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,15 +64,7 @@ func (b *carryBed) file(name string) string { return filepath.Join(b.dir, name) 
 func (b *carryBed) export(file string, args ...string) *migrate.Export {
 	b.t.Helper()
 	b.run(0, "with fingerprints", append([]string{"-b", b.src.Bootstrap(), "migrate", "export", "--out", b.file(file)}, args...)...)
-	data, err := os.ReadFile(b.file(file))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	x, err := migrate.ReadExport(file, bytes.NewReader(data))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return x
+	return readExport(b.t, b.file(file))
 }
 
 // A user who may see half of the topics: what is hidden is not known, and neither missing nor the same.
@@ -187,15 +178,7 @@ func TestCarryWhileRecordsAreRemoved(t *testing.T) {
 		if r.code != 0 && r.code != 4 {
 			t.Fatalf("exit status %d\n%s", r.code, r.err)
 		}
-		data, err := os.ReadFile(b.file("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := migrate.ReadExport("x", bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, g := range x.Groups {
+		for _, g := range readExport(t, b.file("x")).Groups {
 			for _, row := range g.Rows {
 				switch a := row.Around; {
 				case a == nil && row.Error == "", a != nil && (a.AtEnd || len(a.At) == 0 || a.At[0].Offset != max(row.Committed.Offset, row.Bounds.Start)):
@@ -251,13 +234,9 @@ func TestCarryFromABrokerThatHangs(t *testing.T) {
 	if r.code != 4 || r.took > 40*time.Second || !strings.Contains(r.err, b.topic+":1") {
 		t.Fatalf("exit status %d after %s\n%s", r.code, r.took, r.err)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := migrate.ReadExport(file, bytes.NewReader(data))
-	if err != nil || !x.Incomplete || len(x.Groups) != 1 {
-		t.Fatalf("%+v, %v", x, err)
+	x := readExport(t, file)
+	if !x.Incomplete || len(x.Groups) != 1 {
+		t.Fatalf("%+v", x)
 	}
 	for _, row := range x.Groups[0].Rows {
 		if away := row.Partition.Partition == 1; away != (row.Error != "") || !away && row.Around == nil {

@@ -9,9 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
@@ -85,9 +83,7 @@ func TestOriginsOfWhatIsDoneAgain(t *testing.T) {
 	w.must(a, "migrate", "export", "app", "--to-store", "sqlite:store.db?create=true")
 	w.must(a, "migrate", "export", "--from", "store:sqlite:store.db", "--no-fingerprint", "--out", "stored.jsonl")
 	w.write("chk.jsonl", w.must(a, "checkpoint", "export", "ck/run"))
-	w.write("kafka.csv", "orders,0,6\n")
-	w.write("rpk.txt", "orders 0 6\n")
-	w.write("kcl.json", `[{"topic":"orders","partition":0,"offset":6}]`)
+	w.lists()
 	w.must(a, "reset", "app", "--topic", "orders", "--to-offset", "7", "--execute")
 	w.must(a, "reset", "app", "--topic", "orders", "--to-offset", "6", "--plan-out", "plan.json")
 
@@ -106,7 +102,11 @@ func TestOriginsOfWhatIsDoneAgain(t *testing.T) {
 		t.Run(d.name+"/other cluster", func(t *testing.T) { check(t, b, d, d.other) })
 		if d.file != "" {
 			t.Run(d.name+"/edited", func(t *testing.T) {
-				defer w.edit(t, d.file)()
+				file := d.file
+				if file == "journal" {
+					file = w.newestOperation()
+				}
+				defer w.edit(file)()
 				check(t, a, d, d.edited)
 			})
 		}
@@ -118,8 +118,7 @@ func TestOriginsOfWhatIsDoneAgain(t *testing.T) {
 		t.Run(d.name+"/same", func(t *testing.T) { check(t, a, d, d.same) })
 	}
 	kafkatest.DeleteTopic(t, acl, "orders")
-	kafkatest.CreateTopic(t, acl, "orders", 1)
-	kafkatest.Produce(t, acl, kafkatest.Records("orders", 0, 40, 1_710_072_000_000, 1000)...)
+	createOrders(t, acl, 40)
 	kafkatest.Commit(t, acl, "app", kafkatest.At("orders", 0, 7))
 	for _, d := range doneAgainCases() {
 		t.Run(d.name+"/made anew", func(t *testing.T) { check(t, a, d, d.anew) })
@@ -137,20 +136,11 @@ func TestOriginsOfOlderFiles(t *testing.T) {
 	a, cl := originCluster(t, "cluster-A", 20)
 	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 6))
 	w.must(a, "migrate", "export", "app", "--no-fingerprint", "--out", "new.jsonl")
-	data, err := os.ReadFile(filepath.Join(w.dir, "new.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := regexp.MustCompile(`"topic_id":"[^"]+",`).ReplaceAllString(string(data), "")
+	text := regexp.MustCompile(`"topic_id":"[^"]+",`).ReplaceAllString(w.read("new.jsonl"), "")
 	w.write("old.jsonl", regexp.MustCompile(`,?"digest":"[^"]+"`).ReplaceAllString(text, ""))
 	w.write("old.ranges", "# koffset ranges 1\n# cluster cluster-A\n1 orders:0=0:10\n2 orders:0=10:20\n")
-	if _, err := checkpointfile.WriteCheckpoint(filepath.Join(w.dir, "chk", "job"), &checkpointfile.Header{ClusterID: "cluster-A", CreatedAt: time.Now(), Version: "test"},
-		checkpointfile.Checkpoint{Job: "job", ID: 1, Isolation: "read_uncommitted", Partitions: []checkpointfile.CheckpointPartition{{Topic: "orders", Offset: 6}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
-		t.Fatal(err)
-	}
+	w.checkpoint()
+	w.flink()
 	const noID, noDigest = "has no topic id to compare for orders: whether it was deleted and created again since is not known", "was written by an older koffset, without a digest"
 	lines := map[string][]string{}
 	for name, args := range originUsers("file:old.jsonl") {
@@ -173,40 +163,13 @@ func TestOriginsOfOlderFiles(t *testing.T) {
 	}
 }
 
-// edit changes the first offset in a file, as an editor would, and returns what puts it back. "journal" is its newest file.
-func (w workbench) edit(t *testing.T, file string) (back func()) {
-	t.Helper()
-	path := filepath.Join(w.dir, file)
-	if file == "journal" {
-		var err error
-		if path, err = newestIn(filepath.Join(w.dir, ".local", "state", "koffset", "journal")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := regexp.MustCompile(`"offset": ?6`).FindIndex(data)
-	if at == nil {
-		t.Fatalf("%s holds nothing to edit:\n%s", file, data)
-	}
-	changed := append([]byte{}, data...)
-	changed[at[1]-1] = '5'
-	if err := os.WriteFile(path, changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func newestIn(dir string) (string, error) {
-	names, err := os.ReadDir(dir) // sorted, and named by time
+// newestOperation is the newest file of the journal.
+func (w workbench) newestOperation() string {
+	w.t.Helper()
+	journal := filepath.Join(".local", "state", "koffset", "journal")
+	names, err := os.ReadDir(filepath.Join(w.dir, journal)) // sorted, and named by time
 	if err != nil || len(names) == 0 {
-		return "", err
+		w.t.Fatalf("the journal has %d files, %v", len(names), err)
 	}
-	return filepath.Join(dir, names[len(names)-1].Name()), nil
+	return filepath.Join(journal, names[len(names)-1].Name())
 }

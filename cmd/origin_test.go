@@ -54,6 +54,69 @@ func (w workbench) write(name, text string) {
 	}
 }
 
+func (w workbench) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// flink puts the state of a Flink job into the folder flink.
+func (w workbench) flink() {
+	w.t.Helper()
+	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// lists writes the offset 6 as other tools do.
+func (w workbench) lists() {
+	w.t.Helper()
+	w.write("kafka.csv", "orders,0,6\n")
+	w.write("rpk.txt", "orders 0 6\n")
+	w.write("kcl.json", `[{"topic":"orders","partition":0,"offset":6}]`)
+}
+
+// checkpoint writes a checkpoint of cluster A at the offset 6 to chk/job.
+func (w workbench) checkpoint(topics ...checkpointfile.CheckpointTopic) {
+	w.t.Helper()
+	if _, err := checkpointfile.WriteCheckpoint(filepath.Join(w.dir, "chk", "job"), &checkpointfile.Header{ClusterID: "cluster-A", CreatedAt: time.Now(), Version: "test"},
+		checkpointfile.Checkpoint{Job: "job", ID: 1, Mode: "AT_LEAST_ONCE", Isolation: "read_uncommitted", Topics: topics,
+			Partitions: []checkpointfile.CheckpointPartition{{Topic: "orders", Offset: 6}}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// edit changes the first number in a file, as an editor would, and returns what puts it back.
+func (w workbench) edit(file string) (back func()) {
+	w.t.Helper()
+	text := w.read(file)
+	for _, x := range [][2]string{{`"offset":6`, `"offset":5`}, {`"offset": 6`, `"offset": 5`}, {"=0:", "=1:"}} {
+		if strings.Contains(text, x[0]) {
+			w.write(file, strings.Replace(text, x[0], x[1], 1))
+			return func() { w.write(file, text) }
+		}
+	}
+	w.t.Fatalf("%s holds nothing to edit:\n%s", file, text)
+	return nil
+}
+
+// readExport reads the file of an export.
+func readExport(t *testing.T, path string) *migrate.Export {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := migrate.ReadExport(path, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // source is one form of offsets that were taken on cluster A.
 type source struct {
 	name string
@@ -98,9 +161,13 @@ func originUsers(word string) map[string][]string {
 func originCluster(t *testing.T, id string, records int) ([]string, *kgo.Client) {
 	c := kafkatest.Fake(t, kfake.ClusterID(id))
 	cl := kafkatest.Client(t, c.ListenAddrs())
+	createOrders(t, cl, records)
+	return c.ListenAddrs(), cl
+}
+
+func createOrders(t *testing.T, cl *kgo.Client, records int) {
 	kafkatest.CreateTopic(t, cl, "orders", 1)
 	kafkatest.Produce(t, cl, kafkatest.Records("orders", 0, records, 1_710_072_000_000, 1000)...)
-	return c.ListenAddrs(), cl
 }
 
 func TestOrigins(t *testing.T) {
@@ -113,43 +180,15 @@ func TestOrigins(t *testing.T) {
 
 	w.must(a, "migrate", "export", "app", "--out", "export.jsonl")
 	w.must(a, "reset", "app", "--topic", "orders", "--to-offset", "6", "--plan-out", "plan.json")
-	w.write("kafka.csv", "orders,0,6\n")
-	w.write("rpk.txt", "orders 0 6\n")
-	w.write("kcl.json", `[{"topic":"orders","partition":0,"offset":6}]`)
-	export, err := os.ReadFile(filepath.Join(w.dir, "export.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := regexp.MustCompile(`"topic_id":"([^"]+)"`).FindStringSubmatch(string(export))[1]
-	if _, err := checkpointfile.WriteCheckpoint(filepath.Join(w.dir, "chk", "job"), &checkpointfile.Header{ClusterID: "cluster-A", CreatedAt: time.Now(), Version: "test"},
-		checkpointfile.Checkpoint{Job: "job", ID: 1, Mode: "AT_LEAST_ONCE", Isolation: "read_uncommitted", Topics: []checkpointfile.CheckpointTopic{{Name: "orders", ID: id}},
-			Partitions: []checkpointfile.CheckpointPartition{{Topic: "orders", Offset: 6}}}); err != nil {
-		t.Fatal(err)
-	}
+	w.lists()
+	id := regexp.MustCompile(`"topic_id":"([^"]+)"`).FindStringSubmatch(w.read("export.jsonl"))[1]
+	w.checkpoint(checkpointfile.CheckpointTopic{Name: "orders", ID: id})
 	w.write("chk.jsonl", w.must(a, "checkpoint", "export", "chk/job"))
 	w.must(a, "migrate", "export", "app", "--to-store", "file:store.json?create=true")
 	w.must(a, "migrate", "export", "app", "--to-store", "sqlite:store.db?create=true")
 	w.must(a, "split", "orders", "--parts", "2", "--out", "orders.ranges")
-	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
-		t.Fatal(err)
-	}
+	w.flink()
 
-	// The files as an editor leaves them: one number is another.
-	edited := func(file string) string {
-		data, err := os.ReadFile(filepath.Join(w.dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Replace(string(data), `"offset":6`, `"offset":5`, 1)
-		if text = strings.Replace(text, `"offset": 6`, `"offset": 5`, 1); text == string(data) {
-			text = strings.Replace(text, "=0:", "=1:", 1)
-		}
-		if text == string(data) {
-			t.Fatalf("%s holds nothing to edit:\n%s", file, data)
-		}
-		w.write(file, text)
-		return string(data)
-	}
 	each := func(t *testing.T, brokers []string, s source, check func(t *testing.T, code int, out, errs string)) {
 		for name, args := range originUsers(s.word) {
 			code, out, errs := w.run(brokers, args...)
@@ -205,7 +244,7 @@ func TestOrigins(t *testing.T) {
 		})
 		if s.file != "" {
 			t.Run(s.name+"/edited", func(t *testing.T) {
-				defer w.write(s.file, edited(s.file))
+				defer w.edit(s.file)()
 				each(t, a, s, func(t *testing.T, code int, _, errs string) {
 					// What contradicts itself is seen before the digest is.
 					if changed := said(errs, "changed after it was written") || said(errs, "its offset is 5"); code == 0 || !changed || !said(errs, filepath.Base(s.file)) {
@@ -222,15 +261,14 @@ func TestOrigins(t *testing.T) {
 		}
 		code, _, errs := w.run(b, ranges...)
 		refused("cluster-A", "cluster-B")(t, code, "", errs)
-		defer w.write("orders.ranges", edited("orders.ranges"))
+		defer w.edit("orders.ranges")()
 		if code, _, errs := w.run(a, ranges...); code == 0 || !said(errs, "orders.ranges", "changed") {
 			t.Errorf("edited: status %d\n%s", code, errs)
 		}
 	})
 	// The topic is made anew, with more records: every number is a valid one, of another record.
 	kafkatest.DeleteTopic(t, acl, "orders")
-	kafkatest.CreateTopic(t, acl, "orders", 1)
-	kafkatest.Produce(t, acl, kafkatest.Records("orders", 0, 40, 1_710_072_000_000, 1000)...)
+	createOrders(t, acl, 40)
 	kafkatest.Commit(t, acl, "app", kafkatest.At("orders", 0, 3))
 	for _, s := range originSources() {
 		t.Run(s.name+"/made anew", func(t *testing.T) {
@@ -255,9 +293,7 @@ func TestOriginProvisional(t *testing.T) {
 	kafkatest.Commit(t, cl, "other", kafkatest.At("orders", 0, 6))
 	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 3))
 	settle := kafkatest.PendingCommit(t, cl, "txn", "other", kafkatest.At("orders", 0, 9))
-	if err := os.CopyFS(filepath.Join(w.dir, "flink"), os.DirFS(filepath.Join("..", "checkpointfile", "flink", "testdata", "f120-hashmap"))); err != nil {
-		t.Fatal(err)
-	}
+	w.flink()
 	for _, line := range []string{"reset app --to group:other --topic orders", "resolve orders --to group:other", "split orders --from group:other --parts 2",
 		"consume orders --from group:other --until latest --dry-run", "consume orders --from orders:0=group:other --until latest --dry-run",
 		"checkpoint rewrite flink/savepoints/savepoint-67840d-81ca0584ad87 --out new --topic orders:0 --to group:other"} {
@@ -370,14 +406,7 @@ func TestExportOfStoreHasAllTopics(t *testing.T) {
 	kafkatest.Commit(t, acl, "zeta", kafkatest.At("payments", 0, 7))
 	w.must(a, "migrate", "export", "app", "zeta", "--to-store", "sqlite:store.db?create=true")
 	head, _, _ := strings.Cut(w.must(a, "migrate", "export", "--from", "store:sqlite:store.db", "--out", "all.jsonl"), "\n")
-	data, err := os.ReadFile(filepath.Join(w.dir, "all.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := migrate.ReadExport("all.jsonl", bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := readExport(t, filepath.Join(w.dir, "all.jsonl"))
 	counts := map[string]int32{}
 	for _, topic := range x.Topics {
 		counts[topic.Name] = int32(topic.Partitions)

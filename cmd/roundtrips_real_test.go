@@ -46,11 +46,7 @@ func TestRoundTrips(t *testing.T) {
 		for try := 0; try == 0 || len(asked) > x.most && try < 5; try++ {
 			at++
 			line := strings.Replace(x.args, "OFFSET", fmt.Sprint(at%20), 1)
-			var proxies []*kafkatest.Proxy
-			for _, id := range k.NodeIDs() {
-				proxies = append(proxies, k.Proxy(id))
-			}
-			steps := kafkatest.StartSteps(100*time.Millisecond, proxies...)
+			steps := kafkatest.StartSteps(100*time.Millisecond, k.Proxies()...)
 			r := runLine(t, append([]string{"-b", k.Bootstrap(), "--state-dir", state}, strings.Fields(line)...)...)
 			asked = steps.End()
 			if r.code != 0 {

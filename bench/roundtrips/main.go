@@ -123,8 +123,8 @@ type bench struct {
 }
 
 func (b *bench) delay(d time.Duration) {
-	for _, id := range b.kafka.NodeIDs() {
-		b.kafka.Proxy(id).Delay(d, 0)
+	for _, p := range b.kafka.Proxies() {
+		p.Delay(d, 0)
 	}
 }
 
@@ -180,11 +180,7 @@ func (b *bench) command(ctx context.Context, j job) *exec.Cmd {
 
 // count is what a job asks, round trip by round trip.
 func (b *bench) count(ctx context.Context, j job) ([]string, error) {
-	var proxies []*kafkatest.Proxy
-	for _, id := range b.kafka.NodeIDs() {
-		proxies = append(proxies, b.kafka.Proxy(id))
-	}
-	steps := kafkatest.StartSteps(50*time.Millisecond, proxies...)
+	steps := kafkatest.StartSteps(50*time.Millisecond, b.kafka.Proxies()...)
 	err := b.run(ctx, j)
 	return steps.End(), err
 }

@@ -26,13 +26,13 @@ func TrioOptions() Options {
 // Proxy is what stands before a node's plain listener. The cluster was started with [Options.Proxied].
 func (k *Kafka) Proxy(nodeID int) *Proxy { return k.nodes[nodeID-1].proxy }
 
-// NodeIDs are the nodes' numbers, from 1.
-func (k *Kafka) NodeIDs() []int {
-	ids := make([]int, len(k.nodes))
+// Proxies are those of all nodes: see [Kafka.Proxy].
+func (k *Kafka) Proxies() []*Proxy {
+	all := make([]*Proxy, len(k.nodes))
 	for i, n := range k.nodes {
-		ids[i] = n.id
+		all[i] = n.proxy
 	}
-	return ids
+	return all
 }
 
 // node is a node that may be away: without a quorum node 1 is the only controller and must stay.
