@@ -319,7 +319,7 @@ func WriteCheckpoint(jobDir string, h *Header, c Checkpoint) (size int64, err er
 	return int64(len(data)), nil
 }
 
-// RemoveCheckpoint removes a job's checkpoint; one that is not there is no error. The file goes first, so that a crash
+// RemoveCheckpoint removes a job's checkpoint; a missing one is not an error. The file goes first, so that a crash
 // in between leaves no folder that looks whole.
 func RemoveCheckpoint(jobDir string, id int64) error {
 	dir := filepath.Join(jobDir, CheckpointName(id))
@@ -338,7 +338,7 @@ func RemoveCheckpoint(jobDir string, id int64) error {
 }
 
 // AbandonCheckpoint sets a job's checkpoint aside: under its new name it can still be read, and is never again the newest of
-// the job. One that is not there is no error.
+// the job. A missing one is not an error.
 func AbandonCheckpoint(jobDir string, id int64) (path string, err error) {
 	dir := filepath.Join(jobDir, CheckpointName(id))
 	for n := 1; ; n++ {

@@ -16,8 +16,8 @@ const (
 	ReasonEmpty          Reason = "empty-partition"    // nothing can be read
 	ReasonNoCommit       Reason = "no-commit"          // the group has no usable commit; what was taken follows
 	ReasonExpired        Reason = "expired"            // the commit is below the log start; what was taken follows
-	ReasonClampedToStart Reason = "clamped-to-start"   // out of range and --out-of-range clamp
-	ReasonClampedToEnd   Reason = "clamped-to-end"     // out of range and --out-of-range clamp
+	ReasonClampedToStart Reason = "clamped-to-start"   // out of range, and the setting out-of-range is clamp
+	ReasonClampedToEnd   Reason = "clamped-to-end"     // out of range, and the setting out-of-range is clamp
 	ReasonShifted        Reason = "shifted"            // a distance from the start, the end or the commit
 	ReasonMaxTimestamp   Reason = "max-timestamp"      // the record with the largest timestamp
 	ReasonLocalStart     Reason = "local-log-start"    // the first offset kept on the broker itself

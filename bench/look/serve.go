@@ -97,7 +97,7 @@ func redrawRow(ctx context.Context, cl *kgo.Client, runs int) (measure.Row, erro
 }
 
 func lagTimeRow(ctx context.Context, cl *kgo.Client, runs int) (measure.Row, error) {
-	// The group stands at the end, so the records are asked for at offset 0, one a partition.
+	// The group is at the log end, so the records are asked for at offset 0, one a partition.
 	topics, err := inspect.ReadTopics(ctx, cl, []string{"wide"})
 	if err != nil {
 		return measure.Row{}, err

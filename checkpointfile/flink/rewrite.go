@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// A rewrite is a copy of a snapshot in which some partitions stand elsewhere. The plan is made of edits to byte ranges
+// A rewrite is a copy of a snapshot in which some partitions are at other offsets. The plan is made of edits to byte ranges
 // that the reader noted, each with the bytes it expects to find; everything else is copied as it is.
 
-// Change asks for one partition of one source to stand at NewNext, the next offset to read.
+// Change asks for one partition of one source to be at NewNext, the next offset to read.
 type Change struct {
 	Source    string // operator id, 32 hex digits
 	Cluster   string // only where a dynamic Kafka source reads the topic on several clusters
