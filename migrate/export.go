@@ -89,7 +89,7 @@ func ReadGroups(ctx context.Context, cl *kgo.Client, o ExportOptions, to Sink) (
 	flush := func() error {
 		if o.Fingerprints {
 			records, cancel := o.Phase.begin(ctx, "read the records around the positions")
-			printRows(records, cl, snap.Log, batch, o.LookAhead)
+			printRows(records, cl, h, snap.Log, batch, o.LookAhead)
 			err := records.Err()
 			if err != nil {
 				err = context.Cause(records)
@@ -228,8 +228,8 @@ func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
 	return g
 }
 
-// printRows reads the fingerprints of all rows that have an offset and bounds.
-func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Group, ahead int) {
+// printRows reads the fingerprints of all rows that have an offset and bounds, of the topics that the header names.
+func printRows(ctx context.Context, cl *kgo.Client, h Header, log inspect.Log, groups []Group, ahead int) {
 	var places []Place
 	each := func(do func(*Row)) {
 		for i := range groups {
@@ -243,8 +243,12 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 	each(func(r *Row) { places = append(places, Place{r.Partition, r.Committed.Offset}) })
 	got := ReadSurroundings(ctx, cl, log, places, ahead)
 	compacted := readCompacted(ctx, cl, places)
+	replaced := readReplaced(ctx, cl, h, places)
 	each(func(r *Row) {
 		read := got[Place{r.Partition, r.Committed.Offset}]
+		if why := replaced[r.Topic]; why != "" && read.Err == nil {
+			read.Err = errors.New(why)
+		}
 		if read.Err != nil {
 			if r.Error == "" {
 				r.Error = fmt.Sprintf("its records could not be read: %v", read.Err)
@@ -261,6 +265,37 @@ func printRows(ctx context.Context, cl *kgo.Client, log inspect.Log, groups []Gr
 			r.Bounds = &offset.Bounds{Start: read.Start, End: max(read.Start, r.Bounds.End), LastStable: max(read.Start, r.Bounds.LastStable)}
 		}
 	})
+}
+
+// readReplaced says which topics of places are not those that the header names any more, after their records were read: a commit and
+// the records at its number are of two logs then. A topic whose id is not known is not compared.
+func readReplaced(ctx context.Context, cl *kgo.Client, h Header, places []Place) map[string]string {
+	out, ids, names := map[string]string{}, map[string]string{}, []string{}
+	for _, t := range h.Topics {
+		ids[t.Name] = t.ID
+	}
+	for _, p := range places {
+		if ids[p.Topic] != "" && !slices.Contains(names[max(0, len(names)-1):], p.Topic) {
+			names = append(names, p.Topic)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return out
+	}
+	topics, err := inspect.ReadTopics(ctx, cl, names)
+	for _, name := range names {
+		switch t := topics[name]; {
+		case err != nil:
+			out[name] = fmt.Sprintf("whether the topic was replaced meanwhile is not known: %v", err)
+		case t.Err != nil:
+			out[name] = fmt.Sprintf("whether the topic was replaced meanwhile is not known: %v", t.Err)
+		case t.TopicID() != ids[name]:
+			out[name] = "the topic was deleted and created again meanwhile"
+		}
+	}
+	return out
 }
 
 // ReadPositions exports positions, by group, that do not come from the groups themselves, such as those of a savepoint or a
@@ -306,7 +341,7 @@ func ReadPositions(ctx context.Context, cl *kgo.Client, o ExportOptions, source 
 		return true, err
 	}
 	if o.Fingerprints {
-		printRows(ctx, cl, log, groups, o.LookAhead)
+		printRows(ctx, cl, h, log, groups, o.LookAhead)
 	}
 	for _, g := range groups {
 		incomplete = incomplete || g.incomplete()

@@ -45,7 +45,7 @@ func syncRound(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, dir string
 		t.Fatal(err)
 	}
 	q.Rows = look.Rows
-	if err := migrate.PrintRows(t.Context(), src, q.Rows, 0, nil); err != nil {
+	if err := migrate.PrintRows(t.Context(), src, q.Header, q.Rows, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	res, err := migrate.TranslateAll(t.Context(), dst, q)

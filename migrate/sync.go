@@ -224,8 +224,8 @@ func (s *Syncer) Carried(ctx context.Context, r *SyncRound) error {
 	return s.State.Save(ctx, now, rows)
 }
 
-// PrintRows reads the fingerprints of rows, of an export without.
-func PrintRows(ctx context.Context, cl *kgo.Client, rows []Row, ahead int, phase Phase) error {
+// PrintRows reads the fingerprints of rows, of an export without that has the header.
+func PrintRows(ctx context.Context, cl *kgo.Client, h Header, rows []Row, ahead int, phase Phase) error {
 	ctx, cancel := phase.begin(ctx, "read the records around the positions")
 	defer cancel()
 	parts := inspect.Partitions{}
@@ -235,7 +235,7 @@ func PrintRows(ctx context.Context, cl *kgo.Client, rows []Row, ahead int, phase
 		}
 	}
 	parts.Compact()
-	printRows(ctx, cl, inspect.ReadBounds(ctx, cl, parts), []Group{{Rows: rows}}, ahead)
+	printRows(ctx, cl, h, inspect.ReadBounds(ctx, cl, parts), []Group{{Rows: rows}}, ahead)
 	return context.Cause(ctx)
 }
 

@@ -175,7 +175,7 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	}
 	o.sayTakenOver(look)
 	q.Rows = look.Rows
-	if err := migrate.PrintRows(ctx, source.Client, q.Rows, o.ahead, source.Phase); err != nil {
+	if err := migrate.PrintRows(ctx, source.Client, q.Header, q.Rows, o.ahead, source.Phase); err != nil {
 		return err
 	}
 	pctx, cancel := target.Phase(ctx, "read MirrorMaker's topics")
