@@ -305,12 +305,14 @@ func (x translator) mm2() (t Translation, why string) {
 	// A checkpoint tells a position that skips nothing, but not which sync it came from: how much lies between is bounded by
 	// the target's end alone.
 	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target), Latest: x.e.Bounds.End,
-		Proof: fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d", c.Source, c.Target)}, ""
+		Proof: fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d; the bound is the log end %d, and what is not copied yet", c.Source, c.Target, x.e.Bounds.End)}, ""
 }
 
 // pairs applies MirrorMaker's rule: the latest pair at or before the position; at it the number itself, after it the next
-// offset, since what lies between may have been copied with or without gaps. It lies between once: a MirrorMaker that starts
-// again writes a sync for the first record that it copies.
+// offset, since what lies between may have been copied with or without gaps, and more than once: a MirrorMaker that starts again
+// copies records a second time, and the sync of the first of them may be lost, because too many waited or none could be written.
+// So what is read again is bounded by the next pair, whose record was copied behind all that was read, and by the log end where
+// there is none.
 func (x translator) pairs(syncs []Sync, what string) (t Translation, why string) {
 	i, at := slices.BinarySearchFunc(syncs, x.p, func(s Sync, p int64) int { return int(min(1, max(-1, s.Source-p))) })
 	if at {
@@ -323,12 +325,23 @@ func (x translator) pairs(syncs []Sync, what string) (t Translation, why string)
 		return t, fmt.Sprintf("%s begin at %d, after the position %d", what, syncs[0].Source, x.p)
 	}
 	s := syncs[i-1]
-	t = Translation{Offset: s.Target + 1, Outcome: Again, Again: x.p - s.Source - 1, Latest: x.e.Bounds.End,
-		Proof: fmt.Sprintf("%s: %d is %d, and %d is after it", what, s.Source, s.Target, x.p)}
-	if i < len(syncs) { // the next one is of an unread record
+	t = Translation{Offset: s.Target + 1, Outcome: Again, Latest: x.e.Bounds.End, Proof: fmt.Sprintf("%s: %d is %d, and %d is after it", what, s.Source, s.Target, x.p)}
+	between := x.p - s.Source - 1
+	switch {
+	case between == 0:
+		t.Outcome, t.Latest = Exact, 0
+		if i < len(syncs) {
+			t.Offset = min(t.Offset, syncs[i].Target)
+		}
+		return t, ""
+	case i < len(syncs): // the next one is of an unread record
 		t.Latest = syncs[i].Target
 		t.Offset = min(t.Offset, t.Latest)
-		t.Again = min(t.Again, t.Latest-t.Offset)
+		t.Again = t.Latest - t.Offset
+		t.Proof += fmt.Sprintf(", before %d, which is %d", syncs[i].Source, syncs[i].Target)
+	default: // whether the mirror has come as far as the group is not known
+		t.Again = max(between, t.Latest-t.Offset)
+		t.Proof += fmt.Sprintf("; no later one: the bound is the log end %d, and what is not copied yet", t.Latest)
 	}
 	if t.Again == 0 {
 		t.Outcome, t.Latest = Exact, 0
