@@ -6,7 +6,6 @@ package migrate_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,96 +38,112 @@ func takes(t *testing.T, cl *kgo.Client, topic string, any bool) {
 	}
 }
 
+const (
+	lostTarget = "src.lost"
+	lostNoted  = "mm2-offsets.src.internal" // how far MirrorMaker is
+)
+
+// lossy is a topic of one partition, called lost, with a MirrorMaker.
+type lossy struct {
+	t        *testing.T
+	src, dst *kgo.Client
+	mm       *kafkatest.Mirror
+	produced int
+}
+
+func (l *lossy) produce(n int) {
+	l.t.Helper()
+	var rs []*kgo.Record
+	for range n {
+		rs = append(rs, kafkatest.Record("lost", 0, 1_700_000_000_000+int64(l.produced)*100, fmt.Sprint("r", l.produced)))
+		l.produced++
+	}
+	kafkatest.Produce(l.t, l.src, rs...)
+}
+
+// until waits for a topic that has any record of which something is so.
+func (l *lossy) until(what string, cl *kgo.Client, topic string, any func(*kgo.Record) bool) {
+	l.t.Helper()
+	kafkatest.Until(l.t, what, func() bool {
+		if err := l.mm.Err(); err != nil {
+			l.t.Fatal(err)
+		}
+		return topicThere(l.t, cl, topic) && slices.ContainsFunc(readAll(l.t, cl, topic), any)
+	})
+}
+
+func (l *lossy) copied() {
+	l.t.Helper()
+	last := fmt.Sprint("r", l.produced-1)
+	l.until("MirrorMaker has copied "+last, l.dst, lostTarget, func(r *kgo.Record) bool { return string(r.Value) == last })
+}
+
 // A MirrorMaker that starts again copies records a second time, and where the sync of the first one is lost, as it is when the syncs
 // cannot be written for a while or too many wait, nothing in its topics says so. What is read again is bounded all the same.
 func TestMirrorMakerLosesSyncs(t *testing.T) {
 	a, b := kafkatest.Start(t, kafkatest.Options{}), kafkatest.Start(t, kafkatest.Options{})
-	src, dst := a.Client(t), b.Client(t)
-	kafkatest.CreateTopic(t, src, "lost", 1)
-	const stored, target = "mm2-offsets.src.internal", "src.lost"
+	l := &lossy{t: t, src: a.Client(t), dst: b.Client(t)}
+	kafkatest.CreateTopic(t, l.src, "lost", 1)
 	syncs := migrate.SyncsTopic("dst")
 	props := kafkatest.MirrorProperties(a, b, map[string]string{"topics": "lost", "offset.lag.max": "100", "sync.group.offsets.enabled": "false"})
-	produced := 0
-	produce := func(n int) {
-		var rs []*kgo.Record
-		for range n {
-			rs = append(rs, kafkatest.Record("lost", 0, 1_700_000_000_000+int64(produced)*100, fmt.Sprint("r", produced)))
-			produced++
-		}
-		kafkatest.Produce(t, src, rs...)
-	}
-	until := func(mm *kafkatest.Mirror, what string, cl *kgo.Client, topic string, ok func([]*kgo.Record) bool) {
-		t.Helper()
-		kafkatest.Until(t, what, func() bool {
-			if err := mm.Err(); err != nil {
-				t.Fatal(err)
-			}
-			return topicThere(t, cl, topic) && ok(readAll(t, cl, topic))
-		})
-	}
-	copied := func(mm *kafkatest.Mirror) {
-		t.Helper()
-		last := fmt.Sprint("r", produced-1)
-		until(mm, "MirrorMaker has copied "+last, dst, target, func(rs []*kgo.Record) bool {
-			return slices.ContainsFunc(rs, func(r *kgo.Record) bool { return string(r.Value) == last })
-		})
-	}
-	flushed := func(mm *kafkatest.Mirror) {
-		t.Helper()
-		want := fmt.Sprintf(`"offset":%d`, produced-1)
-		until(mm, "MirrorMaker has noted how far it is", dst, stored, func(rs []*kgo.Record) bool {
-			return slices.ContainsFunc(rs, func(r *kgo.Record) bool { return strings.Contains(string(r.Value), want) })
-		})
-	}
+	l.produce(100)
+	l.mm = kafkatest.StartMirror(t, props)
+	l.copied()
+	noted := fmt.Sprintf(`"offset":%d`, l.produced-1)
+	l.until("MirrorMaker has noted how far it is", l.dst, lostNoted, func(r *kgo.Record) bool {
+		return strings.Contains(string(r.Key), `"lost"`) && strings.Contains(string(r.Value), noted)
+	})
+	l.until("MirrorMaker has written a sync", l.src, syncs, func(*kgo.Record) bool { return true })
+	takes(t, l.dst, lostNoted, false)
+	takes(t, l.src, syncs, false)
+	l.produce(60)
+	l.copied()
+	l.mm.Kill()
+	takes(t, l.dst, lostNoted, true)
+	l.mm = kafkatest.StartMirror(t, props) // what was not noted comes again
+	l.produce(100)
+	l.copied()
+	takes(t, l.src, syncs, true)
+	l.produce(140)
+	l.copied()
+	l.hold(syncs)
+}
 
-	produce(100)
-	mm := kafkatest.StartMirror(t, props)
-	copied(mm)
-	flushed(mm)
-	until(mm, "MirrorMaker has written a sync", src, syncs, func(rs []*kgo.Record) bool { return len(rs) > 0 })
-	takes(t, dst, stored, false)
-	takes(t, src, syncs, false)
-	produce(60)
-	copied(mm)
-	mm.Kill()
-	takes(t, dst, stored, true)
-	mm = kafkatest.StartMirror(t, props) // what was not noted comes again
-	produce(100)
-	copied(mm)
-	takes(t, src, syncs, true)
-	produce(140)
-	copied(mm)
+// hold translates positions all over the topic by the syncs.
+func (l *lossy) hold(syncs string) {
+	t := l.t
 	var m migrate.MM2
 	kafkatest.Until(t, "MirrorMaker has written a sync again", func() bool {
 		m = migrate.MM2{}
-		if err := m.ReadSyncs(t.Context(), src, syncs); err != nil {
+		if err := m.ReadSyncs(t.Context(), l.src, syncs); err != nil {
 			t.Fatal(err)
 		}
 		list := m.Syncs(offset.Partition{Topic: "lost"})
-		return len(list) > 0 && list[len(list)-1].Source >= 260
+		return len(list) > 0 && list[len(list)-1].Source >= 259
 	})
 	t.Logf("syncs: %v", m.Syncs(offset.Partition{Topic: "lost"}))
-	groups := map[string]bool{}
-	for at := int64(0); at <= int64(produced); at += 7 {
-		g := fmt.Sprintf("lost.%03d", at)
-		kafkatest.Commit(t, src, g, kafkatest.At("lost", 0, at))
-		groups[g] = true
+	var groups []string
+	for at := int64(0); at <= int64(l.produced); at += 7 {
+		groups = append(groups, fmt.Sprintf("lost.%03d", at))
+		kafkatest.Commit(t, l.src, groups[len(groups)-1], kafkatest.At("lost", 0, at))
 	}
-	x := export(t, src, slices.Sorted(maps.Keys(groups))...)
+	x := export(t, l.src, groups...)
 	q := migrate.Query{Header: x.Header, Mapping: migrate.Mapping{MM2Source: "src"}, MM2: &m, Rules: migrate.Rules{Strategies: []migrate.Strategy{migrate.ByMM2}}}
 	for _, g := range x.Groups {
 		q.Rows = append(q.Rows, g.Rows...)
 	}
-	res, err := migrate.TranslateAll(t.Context(), dst, q)
+	res, err := migrate.TranslateAll(t.Context(), l.dst, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice := map[string]int{}
-	all := readAll(t, dst, target)
+	twice := 0
+	all := readAll(t, l.dst, lostTarget)
 	for _, r := range all {
-		twice[string(r.Value)]++
+		if string(r.Value) == "r150" {
+			twice++
+		}
 	}
-	if twice["r150"] < 2 {
+	if twice < 2 {
 		t.Fatalf("nothing was copied twice: %d records", len(all))
 	}
 	judgeSyncs(t, res.Items, all)
