@@ -425,3 +425,27 @@ func dealtAnew(t *testing.T, src, dst *kgo.Client) {
 		}
 	}
 }
+
+// Ten records that are one and the same, of which the target has seven: which of them are there cannot be told, and no commit among
+// them is verified as the same, nor as behind or ahead.
+func TestVerifyAmongIdenticalRecords(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for n, cl := range map[int]*kgo.Client{10: src, 7: dst} {
+		kafkatest.CreateTopic(t, cl, "identical", 1)
+		for range n {
+			kafkatest.Produce(t, cl, &kgo.Record{Topic: "identical", Timestamp: time.UnixMilli(1_700_000_000_000), Key: []byte("k"), Value: []byte("v")})
+		}
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("identical", 0, 5))
+	for _, at := range []int64{3, 5, 6} {
+		kafkatest.Commit(t, dst, "g", kafkatest.At("identical", 0, at))
+		got, err := migrate.Verify(t.Context(), dst, export(t, src, "g"), migrate.Mapping{}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].Verdict != migrate.VerdictUnknown {
+			t.Errorf("5 at the source, %d on the target: %s: %s", at, got[0].Verdict, got[0].Detail)
+		}
+	}
+}
