@@ -138,3 +138,39 @@ func TestDeleteOfSeveralGroups(t *testing.T) {
 		t.Error("app2 still exists")
 	}
 }
+
+// The commits of a large group go before the group. Somebody joins in between: the group stays, what went is said to have
+// gone, and undo puts it back.
+func TestDeleteOfALargeGroupThatIsRefusedHalfWay(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	const parts = 1000
+	kafkatest.CreateTopic(t, cl, "wide", parts)
+	long := strings.Repeat("g", 1200)
+	commits := make([]kafkatest.Committed, parts)
+	for i := range commits {
+		commits[i] = kafkatest.At("wide", int32(i), 0)
+	}
+	kafkatest.Commit(t, cl, long, commits[:parts/2]...)
+	kafkatest.Commit(t, cl, long, commits[parts/2:]...)
+	p := planDelete(t, cl, long)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteGroups}, Err: kerr.NonEmptyGroup, Count: 1})
+	dir := t.TempDir()
+	res := apply(t, cl, p, options(t, dir))
+	if g := res.Groups[0]; g.Outcome != OutcomeFailed || !errors.Is(g.Err, ErrBecameActive) {
+		t.Errorf("the group is %s: %v", g.Outcome, g.Err)
+	}
+	if n := res.Count(OutcomeChanged); n != parts {
+		t.Errorf("%d of %d rows changed, the first is %s: %v", n, parts, res.Rows[0].Outcome, res.Rows[0].Err)
+	}
+	if left := len(kafkatest.CommittedOffsets(t, cl, long, "wide")); left != 0 {
+		t.Fatalf("%d commits are left", left)
+	}
+	e := entry(t, dir)
+	if e.Outcome != "partial" || e.GroupStates[long] != checkpointfile.StateFailed || e.States[0] != checkpointfile.StateVerified {
+		t.Errorf("the journal says %q, the group %v, its first row %v", e.Outcome, e.GroupStates[long], e.States[0])
+	}
+	undo(t, cl, dir, e.ID, Undo{})
+	if back := len(kafkatest.CommittedOffsets(t, cl, long, "wide")); back != parts {
+		t.Errorf("undo brought %d commits back, want %d", back, parts)
+	}
+}

@@ -122,7 +122,7 @@ func (w *writer) noAnswer(ctx context.Context, g *group, t *task, rows []int, er
 
 // removeGroup removes a group. One that is gone already is done.
 func (w *writer) removeGroup(ctx context.Context, node int32, g *group, t *task) (retry, stop bool) {
-	if retry, stop := w.clear(ctx, node, g, t); retry || stop {
+	if retry, stop := w.clear(ctx, node, g, t); retry || stop || t.finished {
 		return retry, stop
 	}
 	err, callErr := t.askRemoveGroup(ctx, w.cl, node)
@@ -143,7 +143,8 @@ func (w *writer) removeGroup(ctx context.Context, node int32, g *group, t *task)
 }
 
 // clear removes the commits of a group that stores too many for one request: DeleteGroups writes their tombstones as one
-// batch. What the broker refuses to remove one by one, such as commits on topics that are gone, is left to DeleteGroups.
+// batch. What the broker refuses to remove one by one, such as commits on topics that are gone, is left to DeleteGroups, but
+// not what it refuses because of the group: then DeleteGroups refuses too, and what is left stays.
 func (w *writer) clear(ctx context.Context, node int32, g *group, t *task) (retry, stop bool) {
 	size := 0
 	rows := make([]int, len(t.Rows))
@@ -155,19 +156,33 @@ func (w *writer) clear(ctx context.Context, node int32, g *group, t *task) (retr
 		return false, false
 	}
 	one := &task{Job: Job{Group: t.Group, Op: Remove, Rows: t.Rows}}
-	for t.cleared < len(rows) {
-		part := one.chunk(rows[t.cleared:])
+	for t.asked < len(rows) && !t.finished {
+		part := one.chunk(rows[t.asked:])
 		answers, err := one.ask(ctx, w.cl, node, part)
 		if err != nil {
 			return w.noAnswer(ctx, g, t, []int{whole}, err)
 		}
-		for _, err := range answers {
-			if inspect.RetryGroup(err) {
+		var ofGroup error
+		for n, err := range answers {
+			switch {
+			case inspect.RetryGroup(err):
 				t.doubt(err, whole)
 				return true, false
+			case err == nil:
+				t.cleared[part[n]] = true
+			case refusesGroup(err):
+				ofGroup = err
 			}
 		}
-		t.cleared += len(part)
+		t.asked += len(part)
+		if ofGroup != nil {
+			t.removed(w.tell, ofGroup)
+		}
 	}
 	return false, false
+}
+
+// refusesGroup says that a group is not deleted for the same reason as its commits are not.
+func refusesGroup(err error) bool {
+	return errors.Is(err, kerr.NonEmptyGroup) || errors.Is(err, kerr.GroupSubscribedToTopic) || errors.Is(err, kerr.GroupAuthorizationFailed)
 }

@@ -54,7 +54,8 @@ type Job struct {
 
 // Tell is told what became of some rows of a job, by their index: nil for a yes of the broker, a *NotSentError, an
 // *UnknownError, or the broker's own error, after which the old value stands. Each row is told of exactly once. A
-// RemoveGroup job is told of once as a whole, with all of its rows, also where it has none. Tell may be called from several
+// RemoveGroup job is told of as a whole, with its rows, also where it has none. Where it fails after some of its rows were
+// removed one by one, those are told of before: the last call is the one about the group. Tell may be called from several
 // goroutines at once, never for the same group.
 type Tell func(job int, rows []int, err error)
 
@@ -155,12 +156,13 @@ type task struct {
 	index    int
 	pending  []int         // rows without a final answer; a RemoveGroup task has none
 	doubts   map[int]error // rows that were sent and have no final answer: the last one, or why there was none
-	cleared  int           // RemoveGroup: how many rows were removed one by one already
+	asked    int           // RemoveGroup: how many rows were asked to be removed one by one
+	cleared  map[int]bool  // RemoveGroup: those of them that the broker removed
 	finished bool          // RemoveGroup: told of
 }
 
 func newTask(index int, j Job, tell Tell) *task {
-	t := &task{Job: j, index: index, doubts: map[int]error{}}
+	t := &task{Job: j, index: index, doubts: map[int]error{}, cleared: map[int]bool{}}
 	if j.Op == RemoveGroup {
 		return t
 	}
@@ -199,14 +201,21 @@ func (t *task) tell(tell Tell, err error, rows ...int) {
 	tell(t.index, rows, err)
 }
 
-// removed tells of a group's removal.
+// removed tells of a group's removal. Commits that went before the group are gone, whatever became of the group.
 func (t *task) removed(tell Tell, err error) {
 	t.finished = true
-	rows := make([]int, len(t.Rows))
-	for i := range rows {
-		rows[i] = i
+	var gone, rest []int
+	for i := range t.Rows {
+		if err != nil && t.cleared[i] {
+			gone = append(gone, i)
+		} else {
+			rest = append(rest, i)
+		}
 	}
-	tell(t.index, rows, err)
+	if len(gone) > 0 {
+		tell(t.index, gone, nil)
+	}
+	tell(t.index, rest, err)
 }
 
 // doubt keeps why rows have no final answer although they were sent.

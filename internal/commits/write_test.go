@@ -402,3 +402,74 @@ func TestJobsOfOneGroup(t *testing.T) {
 		t.Errorf("stored %v", got)
 	}
 }
+
+// The commits of a large group go before the group. What is refused after that is the group: those commits are gone, and
+// whoever is told that they stand as before does not put them back.
+func TestGroupIsRefusedAfterSomeOfItsCommitsWent(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		key  kmsg.Key
+		at   int // the request of that key that is answered
+		err  *kerr.Error
+		part bool
+		gone int // of 1,000 commits
+		ask  int // DeleteGroups requests
+	}{
+		{"somebody joined before the group went", kmsg.DeleteGroups, 1, kerr.NonEmptyGroup, false, 1000, 1},
+		{"the user may delete commits alone", kmsg.DeleteGroups, 1, kerr.GroupAuthorizationFailed, false, 1000, 1},
+		{"somebody joined between two requests", kmsg.OffsetDelete, 2, kerr.NonEmptyGroup, false, 706, 0},
+		{"somebody subscribed between two requests", kmsg.OffsetDelete, 2, kerr.GroupSubscribedToTopic, true, 999, 0},
+		{"somebody joined before all", kmsg.OffsetDelete, 1, kerr.NonEmptyGroup, false, 0, 0},
+		{"nobody knows what became of the group", kmsg.DeleteGroups, 1, kerr.RequestTimedOut, false, 1000, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c, cl := kafkatest.FakeClient(t)
+			kafkatest.CreateTopic(t, cl, "wide", 1000)
+			long := strings.Repeat("g", 1200)
+			run(t, t.Context(), cl, Job{Group: long, Op: Commit, Rows: many("wide", 1000)})
+			var seen, asked atomic.Int32
+			for _, key := range []kmsg.Key{kmsg.OffsetDelete, kmsg.DeleteGroups} {
+				c.ControlKey(int16(key), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					c.KeepControl()
+					if key == kmsg.DeleteGroups {
+						asked.Add(1)
+					}
+					if key != tc.key || int(seen.Add(1)) != tc.at {
+						return nil, nil, false
+					}
+					return answerDelete(req, tc.err.Code, tc.part), nil, true
+				})
+			}
+			tell := map[int]error{}
+			var last error
+			Write(t.Context(), cl, []Job{{Group: long, Op: RemoveGroup, Rows: many("wide", 1000)}}, func(_ int, rows []int, err error) {
+				for _, i := range rows {
+					if _, twice := tell[i]; twice {
+						t.Errorf("row %d is told of twice", i)
+					}
+					tell[i] = err
+				}
+				last = err
+			})
+			if !errors.Is(last, tc.err) || int(asked.Load()) != tc.ask {
+				t.Errorf("the group is told of with %v, after %d requests to delete it", last, asked.Load())
+			}
+			gone := 0
+			for i := range 1000 {
+				switch err, told := tell[i]; {
+				case !told:
+					t.Fatalf("row %d is not told of", i)
+				case err == nil:
+					gone++
+				case !errors.Is(err, tc.err):
+					t.Fatalf("row %d: %v", i, err)
+				}
+			}
+			if gone != tc.gone {
+				t.Errorf("%d rows are told of as removed, want %d", gone, tc.gone)
+			}
+		})
+	}
+}
