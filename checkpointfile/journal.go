@@ -204,6 +204,16 @@ func (e *Entry) Count(states ...RowState) int {
 	return n
 }
 
+// state is what a line says. A word that is not known, of a newer koffset or of a line that was damaged, says nothing: the
+// row may have changed, and the cluster alone knows.
+func (ev event) state() (RowState, string) {
+	switch ev.State {
+	case StatePlanned, StateCommitted, StateVerified, StateFailed, StateDiffers, StateUnknown:
+		return ev.State, ev.Error
+	}
+	return StateUnknown, fmt.Sprintf("the journal says %q, which is not known here", ev.State)
+}
+
 // ReadEntry reads one file of the journal. A last line that was cut off is left out: the process died while it wrote it.
 // The error is a *FileError.
 func ReadEntry(path string) (*Entry, error) {
@@ -238,13 +248,13 @@ func ReadEntry(path string) (*Entry, error) {
 			if i < 0 || i >= len(e.States) {
 				return nil, &FileError{Path: path, Line: n, Problem: fmt.Sprintf("row %d of %d does not exist", i, len(e.States)), Err: ErrDamaged}
 			}
-			e.States[i], e.Errors[i] = ev.State, ev.Error
+			e.States[i], e.Errors[i] = ev.state()
 		}
 		if ev.Group != nil {
 			if e.GroupStates == nil {
 				e.GroupStates = map[string]RowState{}
 			}
-			e.GroupStates[*ev.Group] = ev.State
+			e.GroupStates[*ev.Group], _ = ev.state()
 		}
 		if ev.Done != "" {
 			e.Outcome = ev.Done
@@ -383,17 +393,12 @@ func Newest(stateDir string) iter.Seq[*Entry] {
 	}
 }
 
-// Changed says that the operation changed something, or may have.
+// Changed says that the operation changed something, or may have: a row that somebody moved since is one, and so is a group
+// whose deletion was cut off.
 func (e *Entry) Changed() bool {
-	if e.Count(StatePlanned, StateCommitted, StateVerified, StateUnknown) > 0 {
-		return true
-	}
-	for _, s := range e.GroupStates {
-		if s != StateFailed {
-			return true
-		}
-	}
-	return false
+	return e.Count(StateFailed) < len(e.States) || slices.ContainsFunc(e.Groups, func(g PlanGroup) bool {
+		return g.Delete && g.Hidden == "" && e.GroupStates[g.Name] != StateFailed
+	})
 }
 
 // Only is the operation as far as it concerns some groups.

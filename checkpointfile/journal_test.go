@@ -267,3 +267,49 @@ func TestAuditAppends(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
+
+// What an operation may have changed counts as changed: undo must not pass it over and put an older one back instead.
+func TestJournalThatMayHaveChanged(t *testing.T) {
+	bare := []PlanGroup{{Name: "bare", Delete: true}}
+	for _, tc := range []struct {
+		name    string
+		op      Operation
+		lines   string // behind the first
+		state   RowState
+		changed bool
+	}{
+		{"nothing is noted", Operation{}, "", StatePlanned, true},
+		{"the broker refused it", Operation{}, `{"rows":[0,1],"state":"failed"}`, StateFailed, false},
+		{"somebody moved it since", Operation{}, `{"rows":[0,1],"state":"differs"}`, StateDiffers, true},
+		{"a word with a wrong bit", Operation{}, `{"rows":[0,1],"state":"verifieb"}`, StateUnknown, true},
+		{"a word of a newer koffset", Operation{}, `{"rows":[0,1],"state":"superseded"}`, StateUnknown, true},
+		{"no word", Operation{}, `{"rows":[0,1]}`, StateUnknown, true},
+		{"a group, cut off", Operation{Groups: bare, Changes: []Change{}}, "", "", true},
+		{"a group that was refused", Operation{Groups: bare, Changes: []Change{}}, `{"group":"bare","state":"failed"}`, "", false},
+		{"a group, and a word with a wrong bit", Operation{Groups: bare, Changes: []Change{}}, `{"group":"bare","state":"faileb"}`, "", true},
+	} {
+		tc.op.Verb = "reset"
+		j := start(t, t.TempDir(), ticking(), tc.op)
+		head, err := os.ReadFile(j.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.lines != "" {
+			head = append(head, tc.lines+"\n"...)
+		}
+		if err := os.WriteFile(j.Path, head, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e, err := ReadEntry(j.Path)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if e.Changed() != tc.changed || tc.state != "" && (e.States[0] != tc.state || e.States[1] != tc.state) {
+			t.Errorf("%s: states %v, groups %v, changed %v", tc.name, e.States, e.GroupStates, e.Changed())
+		}
+		if tc.state == StateUnknown && !strings.Contains(e.Errors[0], "not known here") {
+			t.Errorf("%s: nothing says why: %q", tc.name, e.Errors[0])
+		}
+	}
+}
