@@ -220,15 +220,41 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 	return nil
 }
 
-// guardPlan holds what would be read again against the profile's limit.
+// guardPlan holds a run that commits to the profile's limits. Without a commit nobody can tell where the group's readers
+// stood, at either end of the log: a first commit counts as in every other command that writes. A run that continues from a
+// checkpoint says where it stood.
 func (o *consumeOptions) guardPlan(ses *cli.Session, p *consume.Plan) error {
 	g := ses.Settings.Guards(ses.Cluster.ID)
-	if p.Committer == consume.CommitsNever || g.MaxRewind == nil {
+	if p.Committer == consume.CommitsNever {
 		return nil
 	}
-	if again := p.Totals().ReadAgain; again > *g.MaxRewind {
-		return cli.Faultf(offset.KindRefused, "choose a later start, or read without commits",
-			"up to %s records would be read again and committed, max_rewind is %s (%s)", text.Count(again), text.Count(*g.MaxRewind), g.MaxRewindBy)
+	t := p.Totals()
+	again, over, first := t.ReadAgain, t.PassedOver, 0
+	for _, r := range p.Rows {
+		if r.Skip || p.Restored != nil || r.Committed != nil && r.Committed.Offset >= 0 {
+			continue
+		}
+		first++
+		again += max(0, r.Bounds.End-r.Start)
+		over += max(0, r.Start-r.Bounds.Start)
+	}
+	why := ""
+	if first > 0 {
+		why = fmt.Sprintf("; %s had no commit, and a reader without one may start at either end of the log", text.Plural(first, "partition"))
+	}
+	for _, l := range []struct {
+		name, what, hint string
+		limit            *int64
+		by               any
+		most             int64
+	}{
+		{"max_rewind", "read again and committed", "choose a later start, or read without commits", g.MaxRewind, g.MaxRewindBy, again},
+		{"max_skip", "skipped", "choose an earlier start, or read without commits", g.MaxSkip, g.MaxSkipBy, over},
+	} {
+		if l.limit != nil && l.most > *l.limit {
+			return cli.Faultf(offset.KindRefused, l.hint, "up to %s records would be %s, %s is %s (%s)%s",
+				text.Count(l.most), l.what, l.name, text.Count(*l.limit), l.by, why)
+		}
 	}
 	return nil
 }
