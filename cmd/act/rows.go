@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,12 +89,14 @@ func (w *Run) print(res *reset.Result, incomplete bool) error {
 		w.groupTable(doc, nil)
 		return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(nil)})
 	}
-	doc.Begin(sheet)
-	for _, r := range res.Rows {
-		if w.Flags.Format.IsTable() && good(r.Outcome) {
-			continue
+	table := w.Flags.Format.IsTable()
+	if !table || slices.ContainsFunc(res.Rows, func(r reset.Row) bool { return !good(r.Outcome) }) {
+		doc.Begin(sheet)
+		for _, r := range res.Rows {
+			if !table || !good(r.Outcome) {
+				doc.Row(w.cells(r)...)
+			}
 		}
-		doc.Row(w.cells(r)...)
 	}
 	w.groupTable(doc, res)
 	return doc.Close(render.End{Incomplete: incomplete, Fields: w.end(res)})
