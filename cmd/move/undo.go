@@ -159,7 +159,7 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 			outcome = outcome.Styled(render.Warn)
 		}
 		doc.Row(render.String(e.ID), render.Time(e.At()), render.String(e.User), render.String(e.Host), render.String(e.Verb),
-			render.Strings(groups), render.String(few(groups)), render.Int(int64(len(e.Changes))),
+			render.Names(groups), render.String(few(groups)), render.Int(int64(len(e.Changes))),
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))),
 			render.Int(int64(e.Count(checkpointfile.StatePlanned, checkpointfile.StateUnknown))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))

@@ -29,6 +29,7 @@ const (
 	kindTime
 	kindObject
 	kindStrings
+	kindNames
 	kindList
 )
 
@@ -141,6 +142,10 @@ func Object(fields ...Field) Cell {
 // Strings is a JSON array of strings; text formats join it with commas. nil is
 // an empty array.
 func Strings(s []string) Cell { return Cell{kind: kindStrings, nested: &nested{strings: s}} }
+
+// Names are names of groups: in JSON an array of them as they are, in text as [offset.NameText] writes them, with commas between,
+// so that one name is never read as two.
+func Names(s []string) Cell { return Cell{kind: kindNames, nested: &nested{strings: s}} }
 
 // List is a JSON array of any cells; text formats show it as compact JSON.
 func List(cells ...Cell) Cell { return Cell{kind: kindList, nested: &nested{cells: cells}} }

@@ -6,6 +6,7 @@ package render
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -38,7 +39,7 @@ func (c *Cell) appendJSON(dst []byte) []byte {
 			dst = appendField(dst, f)
 		}
 		return append(dst, '}')
-	case kindStrings:
+	case kindStrings, kindNames:
 		dst = append(dst, '[')
 		for i, s := range c.nested.strings {
 			if i > 0 {
@@ -78,6 +79,8 @@ func (c *Cell) appendRaw(dst []byte) []byte {
 		return append(dst, offset.QuoteName(c.str)...)
 	case kindTime:
 		return appendTime(dst, c.num)
+	case kindNames:
+		return append(dst, strings.Join(offset.NameTexts(c.nested.strings), ",")...)
 	case kindStrings:
 		for i, s := range c.nested.strings {
 			if i > 0 {
@@ -131,7 +134,7 @@ func (c *Cell) filled() bool {
 		return c.str != ""
 	case kindName:
 		return true
-	case kindStrings:
+	case kindStrings, kindNames:
 		return len(c.nested.strings) > 0
 	default:
 		return true
