@@ -81,10 +81,8 @@ func (w *writer) rows(ctx context.Context, node int32, g *group, t *task, rows [
 			// A coordinator that gives its partition away answers NOT_COORDINATOR for a write that is in its log already.
 			t.doubt(err, i)
 			retry = true
-		case doubtful(err):
-			t.tell(w.tell, &UnknownError{Err: err, Answered: true}, i)
 		default:
-			t.tell(w.tell, err, i)
+			t.tell(w.tell, t.refused(i, err), i)
 		}
 	}
 	t.tell(w.tell, nil, good...)
@@ -134,10 +132,8 @@ func (w *writer) removeGroup(ctx context.Context, node int32, g *group, t *task)
 	case inspect.RetryGroup(err):
 		t.doubt(err, whole)
 		return true, false
-	case doubtful(err):
-		t.removed(w.tell, &UnknownError{Err: err, Answered: true})
 	default:
-		t.removed(w.tell, err)
+		t.removed(w.tell, t.refused(whole, err))
 	}
 	return false, false
 }
@@ -176,7 +172,7 @@ func (w *writer) clear(ctx context.Context, node int32, g *group, t *task) (retr
 		}
 		t.asked += len(part)
 		if ofGroup != nil {
-			t.removed(w.tell, ofGroup)
+			t.removed(w.tell, t.refused(whole, ofGroup))
 		}
 	}
 	return false, false

@@ -188,6 +188,15 @@ func (t *task) lost(row int, why error) error {
 	return &NotSentError{Err: why}
 }
 
+// refused is a broker's no to a row, as it is told. Where an earlier request for the row had no final answer, that one may be
+// in the log, and is why this one is refused: somebody joined since, or the deletion took the group along.
+func (t *task) refused(row int, err error) error {
+	if doubtful(err) || t.doubts[row] != nil {
+		return &UnknownError{Err: err, Answered: true}
+	}
+	return err
+}
+
 // tell gives rows their final answer.
 func (t *task) tell(tell Tell, err error, rows ...int) {
 	if len(rows) == 0 {

@@ -473,3 +473,61 @@ func TestGroupIsRefusedAfterSomeOfItsCommitsWent(t *testing.T) {
 		})
 	}
 }
+
+// The answer to the first request is lost, and the second one is refused, because somebody joined in between or because the
+// first one took the group along: what is stored is not known, and nothing may say that the old value stands.
+func TestRefusedAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	refuse := func(req kmsg.Request, code int16) kmsg.Response {
+		r, ok := req.(*kmsg.OffsetCommitRequest)
+		if !ok {
+			return answerDelete(req, code, false)
+		}
+		resp := r.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, topic := range r.Topics {
+			rt := kmsg.NewOffsetCommitResponseTopic()
+			rt.Topic, rt.TopicID = topic.Topic, topic.TopicID
+			for _, p := range topic.Partitions {
+				rp := kmsg.NewOffsetCommitResponseTopicPartition()
+				rp.Partition, rp.ErrorCode = p.Partition, code
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp
+	}
+	for _, tc := range []struct {
+		op     Op
+		key    kmsg.Key
+		second *kerr.Error
+	}{
+		{Commit, kmsg.OffsetCommit, kerr.UnknownMemberID},
+		{Remove, kmsg.OffsetDelete, kerr.GroupIDNotFound},
+		{Remove, kmsg.OffsetDelete, kerr.NonEmptyGroup},
+		{RemoveGroup, kmsg.DeleteGroups, kerr.NonEmptyGroup},
+	} {
+		t.Run(tc.key.Name()+" "+tc.second.Message, func(t *testing.T) {
+			t.Parallel()
+			c, cl := kafkatest.FakeClient(t)
+			kafkatest.CreateTopic(t, cl, "t", 2)
+			kafkatest.Commit(t, cl, "g", kafkatest.At("t", 0, 3), kafkatest.At("t", 1, 4))
+			var n atomic.Int32
+			c.ControlKey(int16(tc.key), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if n.Add(1) == 1 {
+					return nil, errors.New("the connection is cut"), true
+				}
+				return refuse(req, tc.second.Code), nil, true
+			})
+			x := run(t, t.Context(), cl, Job{Group: "g", Op: tc.op, Rows: rows("t", 8, 9)})
+			for i := range 2 {
+				if err := x.rows[0][i]; sort(err) != "unknown" || !errors.Is(err, tc.second) {
+					t.Errorf("row %d is told of with %s: %v", i, sort(err), err)
+				}
+			}
+			if n.Load() != 2 {
+				t.Errorf("%d requests", n.Load())
+			}
+		})
+	}
+}
