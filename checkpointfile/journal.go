@@ -6,7 +6,6 @@ package checkpointfile
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -82,6 +81,9 @@ type Journal struct {
 
 const journalFolder = "journal"
 
+// idSeconds is how an id begins: the time of the operation.
+const idSeconds = "20060102-150405"
+
 // CreateJournal writes an operation's first line below the state folder and syncs it, file and folder: when it returns
 // without error, the before-image survives a power cut. It sets op.ID. h needs ClusterID and Version alone. The error is a
 // *FileError.
@@ -95,7 +97,7 @@ func CreateJournal(stateDir string, h Header, op *Operation, clock func() time.T
 		var salt [2]byte
 		_, _ = rand.Read(salt[:]) // it never fails: crypto/rand ends the process instead
 		// With milliseconds, so that a listing of the folder is in the order of events.
-		op.ID = strings.Replace(now.Format("20060102-150405.000-"), ".", "", 1) + hex.EncodeToString(salt[:])
+		op.ID = strings.Replace(now.Format(idSeconds+".000-"), ".", "", 1) + hex.EncodeToString(salt[:])
 		path := filepath.Join(dir, op.ID+".jsonl")
 		// The name is taken first, so that two processes in the same second cannot share it.
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -229,6 +231,11 @@ func ReadEntry(path string) (*Entry, error) {
 	if e.Header, err = Decode(path, first, KindJournal, JournalVersion, &e.Operation); err != nil {
 		return nil, err
 	}
+	// The header's time is not in the digest, and which operation is the last one, and which is old, goes by it. The id is.
+	if at := e.At().UTC(); !strings.HasPrefix(e.ID, at.Format(idSeconds)) {
+		return nil, &FileError{Path: path, Line: 1, Problem: fmt.Sprintf("the koffset-journal was changed after it was written: its id is %s, and it says that it was created at %s",
+			e.ID, offset.FormatTime(at)), Err: ErrDamaged}
+	}
 	e.States = make([]RowState, len(e.Changes))
 	e.Errors = make([]string, len(e.Changes))
 	for i := range e.States {
@@ -300,7 +307,7 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 		}
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Or(b.At().Compare(a.At()), strings.Compare(b.ID, a.ID)) })
+	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(b.ID, a.ID) })
 	sayUndone(out)
 	return out, bad
 }

@@ -313,3 +313,27 @@ func TestJournalThatMayHaveChanged(t *testing.T) {
 		}
 	}
 }
+
+// Which operation is the last goes by its time. A header that says another time than the id is one that was changed.
+func TestJournalWithAnotherTime(t *testing.T) {
+	dir, clock := t.TempDir(), ticking()
+	first, last := start(t, dir, clock, Operation{Verb: "reset"}), start(t, dir, clock, Operation{Verb: "reset"})
+	data, err := os.ReadFile(first.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := bytes.Replace(data, []byte(`"created_at":"2026`), []byte(`"created_at":"2027`), 1)
+	if bytes.Equal(edited, data) {
+		t.Fatalf("nothing to edit:\n%s", data)
+	}
+	if err := os.WriteFile(first.Path, edited, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	es, bad := ReadJournal(dir)
+	if len(es) != 1 || es[0].ID != last.ID || len(bad) != 1 {
+		t.Fatalf("%d operations, the first is %+v; %v", len(es), es[0].Operation, bad)
+	}
+	if text := bad[0].Error(); !errors.Is(bad[0], ErrDamaged) || !strings.Contains(text, "was changed after it was written") || !strings.Contains(text, "its id is "+first.ID) || !strings.Contains(text, "2027") {
+		t.Errorf("got %v", bad[0])
+	}
+}
