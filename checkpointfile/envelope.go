@@ -146,6 +146,7 @@ func Decode(path string, data []byte, want Kind, newest int, contents any) (Head
 		Header
 		Contents json.RawMessage `json:"contents"`
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors and shells write one
 	if err := json.Unmarshal(data, &env); err != nil {
 		if len(bytes.TrimSpace(data)) == 0 {
 			return Header{}, bad(ErrDamaged, "", "the file is empty, a %s was expected", want)

@@ -419,3 +419,31 @@ func TestExportOfStoreHasAllTopics(t *testing.T) {
 		t.Errorf("3 partitions into 5: status %d\n%s%s", code, out, errs)
 	}
 }
+
+// Editors and shells write a byte order mark, and end lines as Windows does: whichever command reads the file reads it alike.
+func TestFilesAsEditorsSaveThem(t *testing.T) {
+	t.Parallel()
+	w := workbench{t, t.TempDir()}
+	brokers, cl := originCluster(t, "cluster-A", 20)
+	kafkatest.Commit(t, cl, "app", kafkatest.At("orders", 0, 6))
+	w.must(brokers, "migrate", "export", "app", "--out", "export.jsonl")
+	w.must(brokers, "reset", "app", "--topic", "orders", "--to-offset", "9", "--plan-out", "plan.json")
+	w.write("kafka.csv", "orders,0,9\n")
+	for _, file := range []string{"export.jsonl", "plan.json", "kafka.csv"} {
+		data, err := os.ReadFile(filepath.Join(w.dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(file, "\ufeff"+strings.ReplaceAll(string(data), "\n", "\r\n"))
+		lines := [][]string{{"reset", "app", "--from-file", file}, {"resolve", "orders", "--to", "file:" + file},
+			{"migrate", "import", file, "--group", "app", "--strategy", "end-distance,same", "--allow-unproven"}}
+		if file == "plan.json" {
+			lines = append(lines, []string{"apply", file})
+		}
+		for _, args := range lines {
+			if code, out, errs := w.run(brokers, args...); code != 0 {
+				t.Errorf("%v: status %d\n%s%s", args, code, out, errs)
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 // offsets come from. An empty form is guessed. incomplete says that the file says so of itself. The error is a
 // *checkpointfile.FileError.
 func ReadSaved(name string, form Format, data []byte) (by *offset.SavedBy, incomplete bool, err error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors and shells write one
 	if form == "" {
 		form = formOf(data)
 	}
