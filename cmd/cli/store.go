@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/migrate/store"
 	"github.com/koffset/koffset/migrate/store/mysql"
 	"github.com/koffset/koffset/migrate/store/postgres"
@@ -68,6 +69,8 @@ func StoreFault(err error) error {
 		return &Fault{Kind: offset.KindNotFound, Err: err}
 	case errors.As(err, &cluster):
 		return &Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another table or key; nothing was changed"}
+	case errors.Is(err, checkpointfile.ErrDamaged), errors.Is(err, checkpointfile.ErrForeign), errors.Is(err, checkpointfile.ErrNewer):
+		return FileFault(err) // a file that was named, as every other one is
 	}
 	return err
 }
