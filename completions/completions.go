@@ -331,12 +331,3 @@ func (s *Source) ask(ctx context.Context, cmd *cobra.Command) (Answer, error) {
 	slices.SortFunc(a.Topics, func(x, y Topic) int { return cmp.Compare(x.Name, y.Name) })
 	return a, nil
 }
-
-// PositionWords are the words of Positions, for tests and documentation.
-func PositionWords() []string {
-	var out []string
-	for _, w := range positionWords() {
-		out = append(out, w.word)
-	}
-	return out
-}

@@ -11,15 +11,7 @@ import (
 // Settings loads the configuration that the command line, the environment and the files give, and says what is odd
 // about it. It opens no connection.
 func (a *App) Settings(cmd *cobra.Command) (*conn.Settings, error) {
-	s, err := a.LoadSettings(cmd)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range s.Warnings {
-		a.Streams.Warn("%s", w)
-	}
-	a.Streams.SetZone(s.Location)
-	return s, nil
+	return a.SettingsOwning(cmd, nil)
 }
 
 // SettingsOwning is Settings for a command that has settings of its own in -X and --command-config: those that owns knows.
@@ -58,7 +50,7 @@ func (a *App) Inputs(cmd *cobra.Command) conn.Inputs {
 		Profile: g.Profile, ProfileSet: f.Changed("profile"),
 		Config: g.config, ConfigSet: f.Changed("config"),
 		Environ: a.Environ, Dir: a.Dir, Home: a.Home, Version: a.Version, Spell: a.Streams.Spell,
-		IgnoreEnv: consumeconf.EnvironmentNames(a.Environ),
+		OtherEnv: consumeconf.EnvPrefix,
 	}
 	for _, fl := range []struct{ flag, key, value string }{
 		{"timeout", "timeout", g.timeout}, {"tz", "tz", g.tz}, {"state-dir", "state_dir", g.stateDir},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -40,9 +41,9 @@ func (r *Reader) Environment(env map[string]string, prefix string, unknown func(
 			old[Variable(prefix, o)] = k
 		}
 	}
-	known := sortedNames(names)
+	known := slices.Sorted(maps.Keys(names))
 	l := Layer{}
-	for _, name := range sortedNames(env) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name]
 		if value == "" || !strings.HasPrefix(name, prefix) {
 			continue
@@ -65,13 +66,4 @@ func (r *Reader) Environment(env map[string]string, prefix string, unknown func(
 		}
 	}
 	return l, nil
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for n := range m {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
 }

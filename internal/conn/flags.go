@@ -4,7 +4,6 @@ package conn
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/koffset/koffset/internal/config"
@@ -104,10 +103,10 @@ const (
 )
 
 // envLayer reads KOFFSET_*. A variable under a name that is none warns, and one that looks like a guard rail's is an error.
-func (r *reader) envLayer(env map[string]string, ignore []string) (config.Layer, error) {
+func (r *reader) envLayer(env map[string]string, others string) (config.Layer, error) {
 	const prefix = "KOFFSET_"
 	return r.Environment(env, prefix, func(name string, known []string) error {
-		if name == envConfig || name == envProfile || name == "KOFFSET_ACTIVE_HELP" || slices.Contains(ignore, name) {
+		if name == envConfig || name == envProfile || name == "KOFFSET_ACTIVE_HELP" || others != "" && strings.HasPrefix(name, others) {
 			return nil
 		}
 		where := "environment " + name

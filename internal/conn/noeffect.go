@@ -25,7 +25,7 @@ func (s *Settings) warnNoEffect(r *reader, layers []config.Layer) {
 	mech := s.text("sasl.mechanism")
 	for _, k := range s.table.Keys {
 		v, ok := s.values[k.Name]
-		if !ok || v.Text == "" && len(v.List) == 0 {
+		if !ok || v.Empty() {
 			continue
 		}
 		switch {

@@ -36,7 +36,7 @@ func (s *Settings) Rows() []Row {
 			continue
 		}
 		v, ok := s.values[k.Name]
-		if !ok || v.Text == "" && len(v.List) == 0 {
+		if !ok || v.Empty() {
 			continue
 		}
 		r := Row{Key: k.Name, Value: v.Text, Source: v.Source}

@@ -45,9 +45,9 @@ type Inputs struct {
 	Owns func(name string) bool
 	// Environ is the environment as os.Environ gives it.
 	Environ []string
-	// IgnoreEnv names KOFFSET_ variables that belong to others and get no
-	// warning here.
-	IgnoreEnv []string
+	// OtherEnv begins the KOFFSET_ variables that belong to another part of
+	// koffset and get no warning here; empty is none.
+	OtherEnv string
 	// Spell is how a setting that a flag gives is spelled, for the place of an error; nil is its own name.
 	Spell func(hint string) string
 	// Dir is the working folder and Home the home folder, for relative paths
@@ -136,7 +136,7 @@ func Load(in Inputs) (*Settings, error) {
 			return nil, err
 		}
 	}
-	envs, err := r.envLayer(env, in.IgnoreEnv)
+	envs, err := r.envLayer(env, in.OtherEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Settings) source(name string) string { return s.values[name].Source.Str
 
 func (s *Settings) has(name string) bool {
 	v, ok := s.values[name]
-	return ok && (v.Text != "" || len(v.List) > 0)
+	return ok && !v.Empty()
 }
 
 // anyOf returns the first of the names that is set.

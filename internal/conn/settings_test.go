@@ -353,7 +353,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestEnvironmentWarnings(t *testing.T) {
-	s, err := Load(Inputs{Environ: []string{"KOFFSET_BROKRS=a:1", "KOFFSET_SASL_USERNAME=u", "KOFFSET_MINE=1", "KOFFSET_TZ=", "OTHER=1"}, IgnoreEnv: []string{"KOFFSET_MINE"}})
+	s, err := Load(Inputs{Environ: []string{"KOFFSET_BROKRS=a:1", "KOFFSET_SASL_USERNAME=u", "KOFFSET_MINE=1", "KOFFSET_TZ=", "OTHER=1"}, OtherEnv: "KOFFSET_MINE"})
 	if err != nil {
 		t.Fatal(err)
 	}

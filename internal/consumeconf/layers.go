@@ -98,7 +98,7 @@ func (s *Set) tellIdle() {
 
 // Environment takes KOFFSET_CONSUME_* out of the process's variables, as os.Environ gives them.
 func (s *Set) Environment(environ []string) error {
-	l, err := s.Reader.Environment(config.Environ(environ), envPrefix, func(name string, known []string) error {
+	l, err := s.Reader.Environment(config.Environ(environ), EnvPrefix, func(name string, known []string) error {
 		s.warn("environment "+name, config.Near(name, known), "unknown consume setting")
 		return nil
 	})
@@ -106,18 +106,8 @@ func (s *Set) Environment(environ []string) error {
 	return err
 }
 
-// EnvironmentNames are the variables that belong to consume, whether they are known or not.
-func EnvironmentNames(environ []string) []string {
-	var out []string
-	for _, e := range environ {
-		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, envPrefix) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-const envPrefix = "KOFFSET_CONSUME_"
+// EnvPrefix begins the variables that belong to consume, whether they are known or not.
+const EnvPrefix = "KOFFSET_CONSUME_"
 
 // raw takes a key as it is spelled in a file.
 func (s *Set) raw(v config.Value) error {

@@ -109,9 +109,6 @@ func NewWriter(s *Streams, f Format, m Meta) *Writer {
 	return w
 }
 
-// Format returns the format of the document.
-func (w *Writer) Format() Format { return w.format }
-
 // Err returns the first error, for a caller with many rows that wants to stop early.
 func (w *Writer) Err() error { return w.err }
 
