@@ -68,7 +68,7 @@ func knownGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []
 		return nil, nil, errors.Join(lost...)
 	}
 	if len(out) == 0 {
-		return nil, nil, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		return nil, nil, cli.NoGroupMatches(len(listed))
 	}
 	return out, lost, nil
 }

@@ -49,6 +49,17 @@ func (s *Session) GroupHint(ctx context.Context, verb, name string, known []stri
 	return ListGroupsHint
 }
 
+// NoGroupMatches ends a command whose pattern matches no group of the cluster.
+func NoGroupMatches(listed int) error {
+	return Faultf(offset.KindNotFound, "", "no group matches (%s on the cluster)", text.Plural(listed, "group"))
+}
+
+// MatchUnknown ends a command whose pattern matches no group that was listed, where not all were listed: whether there is one is
+// not known.
+func MatchUnknown() error {
+	return Faultf(offset.KindPartial, "name the groups, or wait until every broker answers", "no group that was listed matches, and not every broker listed its groups")
+}
+
 // typed are groups as they are typed behind a command.
 func typed(groups []string) []string {
 	out := make([]string, len(groups))

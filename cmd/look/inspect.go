@@ -227,7 +227,10 @@ func (o *inspectOptions) choose(ctx context.Context, s *cli.Session) (groups []i
 	untyped = slices.ContainsFunc(listed, func(g inspect.Group) bool { return g.Type == "" })
 	groups = o.among(listed)
 	if len(groups) == 0 && (len(o.names) > 0 || len(o.groups.Match) > 0) {
-		return nil, nil, partial, untyped, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		if partial {
+			return nil, nil, partial, untyped, cli.MatchUnknown()
+		}
+		return nil, nil, partial, untyped, cli.NoGroupMatches(len(listed))
 	}
 	return groups, ahead, partial, untyped, nil
 }

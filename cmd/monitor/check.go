@@ -181,7 +181,7 @@ func (o *checkOptions) run(ctx context.Context, cmd *cobra.Command) error {
 func (o *checkOptions) print(ctx context.Context, s *cli.Session, r *inspect.Checker) error {
 	if !slices.ContainsFunc(r.Groups, func(g inspect.CheckedGroup) bool { return !g.Missing }) {
 		if len(o.names) == 0 {
-			return cli.Faultf(offset.KindNotFound, "", "no group matches")
+			return o.noneMatches(len(r.Missing) == 0)
 		}
 		return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "check", o.names[0], nil), "no such group: %s", strings.Join(offset.NameTexts(o.names), ", "))
 	}
@@ -298,6 +298,18 @@ func reasonSheet(w *render.Writer, reasons []inspect.Violation) {
 		topic, partition := partitionCells(x.GroupPartition)
 		w.Row(render.Text(x.Group), topic, partition, render.String(string(x.Rule)), render.String(x.Why).Styled(render.Bad), measureCell(x.Value), measureCell(x.Limit))
 	}
+}
+
+// noneMatches is the end of a check of no group. Where not every broker listed its groups, that there is none is not known.
+func (o *checkOptions) noneMatches(whole bool) error {
+	if whole || o.unknown == "pass" {
+		return cli.Faultf(offset.KindNotFound, "", "no group matches")
+	}
+	err := cli.MatchUnknown()
+	if o.unknown == "fail" {
+		return cli.Faultf(offset.KindCheck, cli.HintOf(err), "%w", err)
+	}
+	return err
 }
 
 func measureCell(m inspect.Measure) render.Cell {

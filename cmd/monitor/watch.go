@@ -125,6 +125,9 @@ func (o *watchOptions) found(ctx context.Context, s *cli.Session, f *watch.Frame
 		return nil
 	}
 	if len(o.names) == 0 {
+		if f.Missing > 0 {
+			return cli.MatchUnknown()
+		}
 		return cli.Faultf(offset.KindNotFound, "", "no group matches")
 	}
 	return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "watch", o.names[0], nil), "no such group: %s", strings.Join(offset.NameTexts(o.names), ", "))

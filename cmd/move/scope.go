@@ -153,7 +153,7 @@ func (s *scopeFlags) choose(ctx context.Context, sess *cli.Session) (choice, err
 		}
 	}
 	if len(out.chosen) == 0 {
-		return out, cli.Faultf(offset.KindNotFound, "", "no group matches (%d groups on the cluster)", len(listed))
+		return out, cli.NoGroupMatches(len(listed))
 	}
 	return out, nil
 }
