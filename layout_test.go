@@ -62,7 +62,7 @@ func arrows() map[string][]string {
 		"internal/render/...":  {"internal/render/..."},
 	}
 	for _, room := range rooms() {
-		all[room] = []string{"cmd/cli", "cmd/act", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"}
+		all[room] = []string{"cmd/cli", "cmd/act", "cmd/foreign", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"}
 	}
 	return all
 }

@@ -133,6 +133,11 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"consume orders --form=earliest", "did you mean --from?"},
 		{"consume orders -n 5 --max-record 5", "write --max-records N"},
 		{"consume -o end orders", "where to start is --from latest; -o is how records are written"},
+		{"consume -o -10 orders", "where to start is --from end-10; -o is how records are written"},
+		{"consume -o s@1710072000000 orders", "where to start is --from @1710072000000; -o is how records are written"},
+		{"consume -o stored orders", "where to start is --from current; -o is how records are written"},
+		{"consume -o xml orders", "use text, jsonl or raw"},
+		{"kcat -C -t orders -o stored", "koffset consume orders --from current"},
 
 		// Flags of the others.
 		{"inspect --json", "write -o json"},

@@ -147,6 +147,12 @@ func since(word string) string {
 
 var plainOffset = regexp.MustCompile(`^\d+$`)
 
+// Start is where to start for an offset as other tools write one, or "" where it is none.
+func Start(word string) string {
+	from, _ := position(word)
+	return from
+}
+
 // position reads an offset as other tools write one, which may be a range: start:end, @-1h:, -10, s@EPOCH. An empty half is none.
 func position(word string) (from, until string) {
 	if a, b, ranged := strings.Cut(word, ":"); ranged && !strings.ContainsAny(b, ":") && !strings.HasPrefix(word, "@2") {
@@ -159,6 +165,8 @@ func position(word string) (from, until string) {
 		return "earliest", ""
 	case word == "end" || word == "newest" || word == "latest" || word == "largest":
 		return "latest", ""
+	case word == "stored":
+		return "current", ""
 	case strings.HasPrefix(word, "s@"):
 		return "@" + word[2:], ""
 	case strings.HasPrefix(word, "e@"):

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/cmd/foreign"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/conn"
@@ -355,15 +356,8 @@ func (o *consumeOptions) encoder(out consumeconf.Output) (sink.Encoder, string, 
 		return sink.Raw, "bin", nil
 	}
 	hint := "use text, jsonl or raw"
-	switch {
-	case word == "end" || word == "beginning" || word == "stored" || strings.Trim(word, "-0123456789") == "":
-		to := map[string]string{"beginning": "earliest", "end": "latest", "stored": "current"}[word]
-		if to == "" {
-			if to = word; strings.HasPrefix(word, "-") {
-				to = "end" + word
-			}
-		}
-		hint = "where to start is --from " + to + "; -o is how records are written"
+	if from := foreign.Start(word); from != "" {
+		hint = "where to start is --from " + from + "; -o is how records are written"
 	}
 	return nil, "", cli.Usagef(hint, "-o %q is not one of its values", word)
 }
