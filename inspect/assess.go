@@ -33,7 +33,7 @@ func Assess(ctx context.Context, cl *kgo.Client, s *Snapshot, rules Rules, at ti
 	a := &Assessment{Snapshot: s, At: at, Rules: rules, Ages: map[GroupPartition]TimedLag{}}
 	asks, topics := a.choose(most)
 	var eg errgroup.Group
-	eg.Go(func() error { a.retention = ReadRetention(ctx, cl, topics); return nil })
+	eg.Go(func() error { a.retention, _ = ReadRetention(ctx, cl, topics); return nil })
 	spans := make([]records.Span, 0, len(asks))
 	for _, x := range asks {
 		spans = append(spans, probeSpan(x))

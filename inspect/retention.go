@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -13,7 +16,7 @@ import (
 // Retention is what a topic's configuration says about the removal of old records. The zero value knows nothing.
 type Retention struct {
 	Known  bool
-	Time   time.Duration // retention.ms; zero: records do not expire by age
+	Time   time.Duration // retention.ms, and a millisecond for 0; zero: records do not expire by age
 	BySize bool          // retention.bytes is set, so that the log start moves with the traffic
 }
 
@@ -21,9 +24,10 @@ type Retention struct {
 const retentionChunk = 1000
 
 // ReadRetention reads the retention of topics, in as few requests as it takes. A topic whose configuration may not be read
-// (it needs DESCRIBE_CONFIGS) is not in the result.
-func ReadRetention(ctx context.Context, cl *kgo.Client, topics []string) map[string]Retention {
+// (it needs DESCRIBE_CONFIGS) is not in the result, and the error says why.
+func ReadRetention(ctx context.Context, cl *kgo.Client, topics []string) (map[string]Retention, error) {
 	out := make(map[string]Retention, len(topics))
+	var errs []error
 	for len(topics) > 0 {
 		n := min(len(topics), retentionChunk)
 		req := kmsg.NewPtrDescribeConfigsRequest()
@@ -36,16 +40,19 @@ func ReadRetention(ctx context.Context, cl *kgo.Client, topics []string) map[str
 		topics = topics[n:]
 		for _, s := range cl.RequestSharded(ctx, req) {
 			if s.Err != nil {
+				errs = append(errs, fmt.Errorf("read the retention of topics: %w", s.Err))
 				continue
 			}
 			for _, r := range s.Resp.(*kmsg.DescribeConfigsResponse).Resources {
-				if r.ErrorCode == 0 {
-					out[r.ResourceName] = retentionOf(r.Configs)
+				if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+					errs = append(errs, fmt.Errorf("read the retention of topic %s: %w", r.ResourceName, err))
+					continue
 				}
+				out[r.ResourceName] = retentionOf(r.Configs)
 			}
 		}
 	}
-	return out
+	return out, errors.Join(errs...)
 }
 
 func retentionOf(configs []kmsg.DescribeConfigsResponseResourceConfig) Retention {
@@ -63,7 +70,7 @@ func retentionOf(configs []kmsg.DescribeConfigsResponseResourceConfig) Retention
 	}
 	r := Retention{Known: true}
 	if ms, err := strconv.ParseInt(get("retention.ms"), 10, 64); err == nil && ms >= 0 && ms < int64(1<<62/time.Millisecond) {
-		r.Time = time.Duration(ms) * time.Millisecond
+		r.Time = time.Duration(max(ms, 1)) * time.Millisecond // 0 removes what is older than now
 	}
 	if b, err := strconv.ParseInt(get("retention.bytes"), 10, 64); err == nil && b >= 0 {
 		r.BySize = true

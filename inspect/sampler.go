@@ -149,7 +149,7 @@ func (s *Sampler) readRetention(ctx context.Context, snap *Snapshot, now time.Ti
 	if len(ask) == 0 {
 		return
 	}
-	got := ReadRetention(ctx, s.Client, ask)
+	got, _ := ReadRetention(ctx, s.Client, ask)
 	for _, name := range ask {
 		s.retention[name] = got[name] // what may not be read is asked for again with the rest, not at every look
 	}

@@ -1,6 +1,8 @@
 package inspect_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,10 +74,14 @@ func TestSamplerSeesRetention(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	kafkatest.CreateTopic(t, cl, "short", 1, "retention.ms", "7200000")
 	kafkatest.CreateTopic(t, cl, "sized", 1, "retention.bytes", "1000")
+	kafkatest.CreateTopic(t, cl, "gone", 1, "retention.ms", "0") // as soon as a segment is closed, and not never
 	kafkatest.CreateTopic(t, cl, "compact", 1, "cleanup.policy", "compact", "retention.ms", "7200000")
-	got := inspect.ReadRetention(t.Context(), cl, []string{"short", "sized", "compact", "nowhere"})
+	got, err := inspect.ReadRetention(t.Context(), cl, []string{"short", "sized", "compact", "gone", "nowhere"})
 	if got["short"] != (inspect.Retention{Known: true, Time: 2 * time.Hour}) || got["sized"] != (inspect.Retention{Known: true, BySize: true}) || got["compact"] != (inspect.Retention{Known: true}) || got["nowhere"].Known {
 		t.Errorf("retention %+v", got)
+	}
+	if got["gone"] != (inspect.Retention{Known: true, Time: time.Millisecond}) || !errors.Is(err, kerr.UnknownTopicOrPartition) || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("retention %+v, %v", got["gone"], err)
 	}
 	base := time.Now().Truncate(time.Millisecond)
 	kafkatest.Produce(t, cl, kafkatest.Record("short", 0, base.Add(-time.Hour).UnixMilli(), "x"), kafkatest.Record("short", 0, base.UnixMilli(), "x"))

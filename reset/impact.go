@@ -7,12 +7,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -56,11 +53,11 @@ func Impacts(ctx context.Context, cl *kgo.Client, b *Built) (map[Key]Impact, err
 		return nil
 	})
 	var sizes map[offset.Partition]int64
-	var keeps map[string]time.Duration
+	var keeps map[string]inspect.Retention
 	parts := written(p)
 	eg.Go(func() (err error) { sizes, err = inspect.ReadSizes(ctx, cl, parts); fail(err); return nil })
 	eg.Go(func() (err error) {
-		keeps, err = readRetention(ctx, cl, slices.Collect(maps.Keys(parts)))
+		keeps, err = inspect.ReadRetention(ctx, cl, slices.Collect(maps.Keys(parts)))
 		fail(err)
 		return nil
 	})
@@ -83,7 +80,7 @@ func Impacts(ctx context.Context, cl *kgo.Client, b *Built) (map[Key]Impact, err
 			n := int64(float64(size) * float64(again) / float64(b.End-b.Start))
 			one.Bytes = &n
 		}
-		if keep, has := keeps[c.Topic]; has && !one.ToTime.IsZero() {
+		if keep := keeps[c.Topic].Time; keep > 0 && !one.ToTime.IsZero() {
 			one.Expires = one.ToTime.Add(keep)
 		}
 		out[c.Key()] = one
@@ -127,35 +124,4 @@ func written(p *Plan) inspect.Partitions {
 	}
 	parts.Compact()
 	return parts
-}
-
-// readRetention reads how long the topics keep records; a topic that keeps them by size alone, or for ever, is not in it.
-func readRetention(ctx context.Context, cl *kgo.Client, topics []string) (map[string]time.Duration, error) {
-	if len(topics) == 0 {
-		return nil, nil
-	}
-	configs, err := kadm.NewClient(cl).DescribeTopicConfigs(ctx, topics...)
-	out := map[string]time.Duration{}
-	for _, t := range configs {
-		if t.Err != nil {
-			err = errors.Join(err, t.Err)
-			continue
-		}
-		var ms int64 = -1
-		deletes := true
-		for _, c := range t.Configs {
-			switch c.Key {
-			case "retention.ms":
-				if n, perr := strconv.ParseInt(c.MaybeValue(), 10, 64); perr == nil {
-					ms = n
-				}
-			case "cleanup.policy":
-				deletes = strings.Contains(c.MaybeValue(), "delete")
-			}
-		}
-		if deletes && ms >= 0 && ms < int64(100*365*24*time.Hour/time.Millisecond) {
-			out[t.Name] = time.Duration(ms) * time.Millisecond
-		}
-	}
-	return out, err
 }
