@@ -80,10 +80,7 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 		return Instant{}, syntaxf(s, meantTime(s, timeForms), "%q is not a point in time", s)
 	}
 	num := func(i int) int { n, _ := strconv.Atoi(m[i]); return n }
-	zone, assumed := clock.Zone, true
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone, assumed := clock.zone(), true
 	switch z := m[8]; {
 	case z == "Z" || z == "z":
 		zone, assumed = time.UTC, false
@@ -132,21 +129,15 @@ func isDayWord(s string) bool { return s == "now" || s == "today" || s == "yeste
 
 // dayWord is the present, or the beginning of this day or of the one before in the clock's zone.
 func dayWord(s string, clock Clock) Instant {
-	zone := clock.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	day := clock.Now.In(zone)
-	i := Instant{Relative: true, Zone: zone, ZoneAssumed: true}
-	switch s {
-	case "today":
-		i.Time = dayStart(day.Year(), day.Month(), day.Day(), zone).UTC()
-	case "yesterday":
-		i.Time = dayStart(day.Year(), day.Month(), day.Day()-1, zone).UTC()
-	default:
+	if s == "now" {
 		return Instant{Time: clock.Now.UTC().Truncate(time.Millisecond), Relative: true}
 	}
-	return i
+	zone := clock.zone()
+	year, month, day := clock.Now.In(zone).Date()
+	if s == "yesterday" {
+		day--
+	}
+	return Instant{Time: dayStart(year, month, day, zone).UTC(), Relative: true, Zone: zone, ZoneAssumed: true}
 }
 
 func parseEpoch(s string) (Instant, error) {
@@ -192,10 +183,7 @@ func parseAt(s string, clock Clock) (Instant, error) {
 	if m := roundForm.FindStringSubmatch(s); m != nil {
 		body, unit = m[1], m[2]
 	}
-	zone := clock.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := clock.zone()
 	var i Instant
 	switch days, whole := calendarDays(strings.TrimLeft(body, "+-")); {
 	case unit == "d" && whole && (strings.HasPrefix(body, "-") || strings.HasPrefix(body, "+")):

@@ -249,7 +249,7 @@ func (c Comparison) Topic(topic string) error {
 	var refused []Finding
 	for _, f := range c.Findings {
 		if f.Mismatch == OtherTopic {
-			if _, other := c.other[topic]; !other {
+			if !c.OtherTopic(topic) {
 				continue
 			}
 			f.Text = c.otherText([]string{topic})
@@ -264,10 +264,10 @@ func (c Comparison) Topic(topic string) error {
 	return &OriginError{Origin: c.origin, Findings: refused}
 }
 
-// Same says that a topic is proved to be the log that the offsets were read from, and OtherTopic that it is proved to be another.
+// Same says that a topic is proved to be the log that the offsets were read from.
 func (c Comparison) Same(topic string) bool { return c.same[topic] }
 
-// OtherTopic says that a topic has another id than the offsets' own.
+// OtherTopic says that a topic is proved to be another log: it has another id than the offsets' own.
 func (c Comparison) OtherTopic(topic string) bool {
 	_, other := c.other[topic]
 	return other

@@ -15,6 +15,14 @@ type Clock struct {
 	Zone *time.Location
 }
 
+// zone is the zone of times that name none: UTC, if nothing else was said.
+func (c Clock) zone() *time.Location {
+	if c.Zone == nil {
+		return time.UTC
+	}
+	return c.Zone
+}
+
 // mapEntry finds where an entry of a per-partition map begins, so that a comma inside a value does not end it.
 var mapEntry = regexp.MustCompile(`(?:^|,)([^,=:\s]+):([0-9]+(?:-[0-9]+)?)=`)
 
