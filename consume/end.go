@@ -106,7 +106,7 @@ func (r *run) sayShort(s *Summary) {
 		const shown = 5
 		why := strings.Join(s.Short[:min(shown, n)], "; ")
 		if n > shown {
-			why += fmt.Sprintf("; and %d more partitions", n-shown)
+			why += "; and " + text.More(n-shown, "partition")
 		}
 		r.notify(warnf(hint, "incomplete: %s", why))
 	}

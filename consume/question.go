@@ -94,15 +94,8 @@ func orNone(s string) string {
 	return s
 }
 
-// shortList is a list for a message: the first few entries, and how many more.
-func shortList(list []string) string {
-	const shown = 4
-	text := strings.Join(list[:min(shown, len(list))], ", ")
-	if n := len(list) - shown; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
-}
+// shortList is a list for a message.
+func shortList(list []string) string { return text.Some(list, 4) }
 
 // reconcile compares what the checkpoint's run was asked with what this one is asked, and decides whose question counts.
 func (r *restored) reconcile(c *Config) error {

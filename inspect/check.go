@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -171,19 +172,11 @@ func (v *verdictsOf) group(g *CheckedGroup) {
 
 // neverWhy names the partitions and why they should have a commit.
 func neverWhy(g *CheckedGroup, list []offset.Partition) string {
-	const most = 5
-	names := make([]string, 0, most)
-	for _, p := range list[:min(len(list), most)] {
-		names = append(names, p.String())
-	}
-	text := strings.Join(names, ", ")
-	if rest := len(list) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
+	some := text.Some(list, 5)
 	if len(g.Members) > 0 {
-		return "which a member holds or whose topic the group commits to: " + text
+		return "which a member holds or whose topic the group commits to: " + some
 	}
-	return "though the group commits to the topic: " + text
+	return "though the group commits to the topic: " + some
 }
 
 func partitionCount(n int) string {

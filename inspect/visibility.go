@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Visibility says which topics exist that may not be described. An OffsetFetch leaves the commits on such topics out
@@ -28,22 +29,17 @@ func (v Visibility) All() bool { return v.Err == nil && len(v.Hidden) == 0 }
 
 // String says what may be hidden.
 func (v Visibility) String() string {
-	const shown = 5
 	switch {
 	case v.Err != nil && len(v.Hidden) == 0:
 		return fmt.Sprintf("commits on topics that this user may not describe are hidden, and whether there are such topics is not known (%v)", v.Err)
 	case len(v.Hidden) == 0:
 		return "no topic is hidden from this user"
 	}
-	names := strings.Join(v.Hidden[:min(shown, len(v.Hidden))], ", ")
-	if n := len(v.Hidden) - shown; n > 0 {
-		names += fmt.Sprintf(" and %d more", n)
-	}
-	text := "commits on topics that this user may not describe are hidden: " + names
+	hidden := "commits on topics that this user may not describe are hidden: " + text.Some(v.Hidden, 5)
 	if v.Err != nil {
-		text += fmt.Sprintf("; whether there are more such topics is not known (%v)", v.Err)
+		hidden += fmt.Sprintf("; whether there are more such topics is not known (%v)", v.Err)
 	}
-	return text
+	return hidden
 }
 
 // With is a visibility that also knows of these hidden topics.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Origin is what a source says about the offsets in it. An offset means something only in the log that it was read from:
@@ -428,9 +430,5 @@ func (o Origin) when() string {
 
 // someOf lists the first few names.
 func someOf(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return text.Some(names, 3)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -114,12 +115,8 @@ func (b *Built) eachGroup(r *Request, f *Facts, plan func(*GroupFacts) error) (*
 		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteHidden, Text: v.String()})
 	}
 	if n := len(b.Without); n > 0 {
-		const shown = 5
-		text := fmt.Sprintf("%s nothing in scope and %s left out: %s", plural(n, "group stores", "groups store"), map[bool]string{true: "is", false: "are"}[n == 1], strings.Join(offset.NameTexts(b.Without[:min(shown, n)]), ", "))
-		if n > shown {
-			text += fmt.Sprintf(" and %d more", n-shown)
-		}
-		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteWithout, Text: text})
+		said := fmt.Sprintf("%s nothing in scope and %s left out: %s", plural(n, "group stores", "groups store"), map[bool]string{true: "is", false: "are"}[n == 1], text.Some(offset.NameTexts(b.Without), 5))
+		b.Notes = append(b.Notes, Note{Several: true, Kind: NoteWithout, Text: said})
 	}
 	b.finish()
 	return b, nil

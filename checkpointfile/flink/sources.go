@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // From the states that the pass over _metadata noted to sources with their partitions.
@@ -390,9 +391,4 @@ func (b *builder) finish() {
 	s.Warnings = append(s.Warnings, shared...)
 }
 
-func joinIDs(ids []string) string {
-	if len(ids) <= 4 {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:4], ", "), len(ids)-4)
-}
+func joinIDs(ids []string) string { return text.Some(ids, 4) }

@@ -133,14 +133,7 @@ func deleted(groups []reset.GroupRow) string {
 }
 
 // listed names a few and counts the rest.
-func listed(names []string) string {
-	const shown = 10
-	out := strings.Join(offset.NameTexts(names[:min(shown, len(names))]), ", ")
-	if n := len(names) - shown; n > 0 {
-		out += fmt.Sprintf(" and %s more", text.Count(n))
-	}
-	return out
-}
+func listed(names []string) string { return text.Some(offset.NameTexts(names), 10) }
 
 // asRows are group outcomes as rows, for what judges both alike.
 func asRows(groups []reset.GroupRow) []reset.Row {

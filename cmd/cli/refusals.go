@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -12,7 +13,7 @@ import (
 func RefusedRows(errs []error) error {
 	shown := errs[:min(5, len(errs))]
 	if n := len(errs) - len(shown); n > 0 {
-		shown = append(slices.Clone(shown), fmt.Errorf("and %d more partitions, all in the rows", n))
+		shown = append(slices.Clone(shown), fmt.Errorf("and %s, all in the rows", text.More(n, "partition")))
 	}
 	hint := HintOf(errs[0])
 	if hint == "" {

@@ -6,7 +6,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -122,21 +121,12 @@ func (a *App) PickSaved(by *offset.SavedBy, pos offset.Position, group string, n
 	if !ok {
 		names = offset.NameTexts(names)
 		if !named {
-			return nil, Usagef("choose one with --group", "%s has offsets of %s: %s", pos, text.Plural(len(names), "group"), SomeNames(names))
+			return nil, Usagef("choose one with --group", "%s has offsets of %s: %s", pos, text.Plural(len(names), "group"), text.Some(names, 5))
 		}
-		return nil, Usagef("choose one with --group", "%s has offsets of %s, and none of them is %s: %s", pos, text.Plural(len(names), "group"), offset.NameText(group), SomeNames(names))
+		return nil, Usagef("choose one with --group", "%s has offsets of %s, and none of them is %s: %s", pos, text.Plural(len(names), "group"), offset.NameText(group), text.Some(names, 5))
 	}
 	if named {
 		a.Streams.Note("%s has offsets of group %s only: they are taken", pos, offset.NameText(names[0]))
 	}
 	return &one, nil
-}
-
-// SomeNames lists the first few names.
-func SomeNames(names []string) string {
-	const most = 5
-	if n := len(names) - most; n > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", n)
-	}
-	return strings.Join(names, ", ")
 }

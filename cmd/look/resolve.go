@@ -253,7 +253,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 		return nil, 0, err
 	}
 	if len(internal) > 0 {
-		o.app.Streams.Note("%s of Kafka's own left out: %s", text.Plural(len(internal), "topic"), cli.SomeNames(internal))
+		o.app.Streams.Note("%s of Kafka's own left out: %s", text.Plural(len(internal), "topic"), text.Some(internal, 5))
 	}
 	bad := 0
 	seen := map[offset.Partition]bool{}

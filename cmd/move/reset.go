@@ -238,7 +238,7 @@ func (o *resetOptions) sayUnused() {
 		}
 	}
 	if len(unused) > 0 && len(unused) < len(names) {
-		o.app.Streams.Note("%s also has offsets of %s, which are not used: %s", o.position, text.Plural(len(unused), "other group"), cli.SomeNames(unused))
+		o.app.Streams.Note("%s also has offsets of %s, which are not used: %s", o.position, text.Plural(len(unused), "other group"), text.Some(unused, 5))
 	}
 }
 

@@ -3,7 +3,9 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -27,6 +29,19 @@ func More[T ~int | ~int32 | ~int64](n T, noun string) string {
 		return "1 more " + noun
 	}
 	return Count(n) + " more " + noun + "s"
+}
+
+// Some lists the first few entries of a list and counts the rest: a, b, c and 1,204 more.
+func Some[T any](list []T, most int) string {
+	shown := make([]string, min(most, len(list)))
+	for i := range shown {
+		shown[i] = fmt.Sprint(list[i])
+	}
+	out := strings.Join(shown, ", ")
+	if rest := len(list) - most; rest > 0 {
+		out += " and " + Count(rest) + " more"
+	}
+	return out
 }
 
 // Bytes writes a size in powers of 1024: "512 B", "1.5 KiB", "20 MiB". A negative one has a sign.

@@ -51,3 +51,18 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestSome(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		want string
+	}{{0, ""}, {1, "0"}, {3, "0, 1, 2"}, {4, "0, 1, 2 and 1 more"}, {1003, "0, 1, 2 and 1,000 more"}} {
+		list := make([]int, c.n)
+		for i := range list {
+			list[i] = i
+		}
+		if got := text.Some(list, 3); got != c.want {
+			t.Errorf("%d: %q, want %q", c.n, got, c.want)
+		}
+	}
+}
