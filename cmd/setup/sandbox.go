@@ -9,6 +9,7 @@ import (
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/sandbox"
+	"github.com/koffset/koffset/offset"
 )
 
 // NewSandbox is the command sandbox.
@@ -52,7 +53,7 @@ Exit status:
 			if dir != "" {
 				jobs, err := sandbox.WriteSnapshots(a.Path(dir), a.Now())
 				if err != nil {
-					return err
+					return cli.Faultf(offset.KindFailed, "leave --dir out if they are there already, or choose another folder", "%w", err)
 				}
 				a.Streams.Note("snapshots of Flink jobs are in %s", strings.Join(jobs, " and "))
 			}
