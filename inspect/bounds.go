@@ -147,11 +147,7 @@ func readBounds(ctx context.Context, cl *kgo.Client, topics map[string]Topic, pa
 	return log
 }
 
-// ReadEnds reads the high watermarks alone, as ReadBounds does: for a second look at a few partitions.
-func ReadEnds(ctx context.Context, cl *kgo.Client, parts Partitions) map[offset.Partition]int64 {
-	return readEnds(ctx, cl, nil, parts)
-}
-
+// readEnds reads the high watermarks alone, as ReadBounds does: for a second look at a few partitions.
 func readEnds(ctx context.Context, cl *kgo.Client, topics map[string]Topic, parts Partitions) map[offset.Partition]int64 {
 	out := map[offset.Partition]int64{}
 	var mu sync.Mutex

@@ -156,16 +156,6 @@ const (
 	RoleEnd                // --until: +10 counts from the resolved start
 )
 
-// Words are the words that take no argument, for completions and messages.
-func Words() []string {
-	return []string{"earliest", "latest", "current", "max-timestamp", "earliest-local", "latest-tiered"}
-}
-
-// Prefixes are the beginnings of the words that take an argument, for completions and messages.
-func Prefixes() []string {
-	return []string{"@", "start+", "end-", "current+", "current-", "group:", "file:", "checkpoint:", "store:"}
-}
-
 func refKind(word string) (Kind, string, bool) {
 	for _, k := range []struct {
 		prefix string
