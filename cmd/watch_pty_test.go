@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -31,6 +33,12 @@ type terminal struct {
 
 func onTerminal(t *testing.T, cols, rows uint16, args ...string) *terminal {
 	t.Helper()
+	return onTerminalIn(t, "C.UTF-8", cols, rows, args...)
+}
+
+// onTerminalIn is onTerminal in a locale.
+func onTerminalIn(t *testing.T, locale string, cols, rows uint16, args ...string) *terminal {
+	t.Helper()
 	ctl, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +49,7 @@ func onTerminal(t *testing.T, cols, rows uint16, args ...string) *terminal {
 	x := &terminal{t: t, ctl: ctl, cmd: exec.Command("koffset", args...), ended: make(chan struct{})}
 	x.before = x.modes()
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
-	x.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm-256color", "NO_COLOR=")
+	x.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm-256color", "NO_COLOR=", "LC_ALL="+locale)
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -133,6 +141,25 @@ func TestWatchOnATerminal(t *testing.T) {
 	x.see(`filter: aud \(esc clears\)`)
 	x.press("q")
 	x.ends(0)
+}
+
+// The locale decides what the screen is drawn with: LC_ALL=C gets nothing but ASCII, at 80 columns with all that is to be
+// known about the keys.
+func TestWatchDrawsForTheLocale(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	kafkatest.F1(t, cl, "")
+	for locale, ascii := range map[string]bool{"C": true, "POSIX": true, "C.UTF-8": false} {
+		t.Run(locale, func(t *testing.T) {
+			x := onTerminalIn(t, locale, 80, 24, "-b", c.ListenAddrs()[0], "watch", "app")
+			x.see("orders.v1:0")
+			x.see("q quit .* \\? help")
+			x.press("q")
+			x.ends(0)
+			if got := strings.IndexFunc(x.text(), func(r rune) bool { return r > unicode.MaxASCII }) < 0; got != ascii {
+				t.Errorf("only ASCII: %v, want %v\n%s", got, ascii, x.text())
+			}
+		})
+	}
 }
 
 func TestWatchEndsBySignals(t *testing.T) {

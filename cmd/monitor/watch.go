@@ -146,6 +146,7 @@ func (o *watchOptions) runLive(ctx context.Context, s *cli.Session, first *watch
 		name = p + " " + name
 	}
 	m := watch.New(render.Clean("koffset watch "+name+", every "+text.Duration(o.every)), len(o.names) > 0)
+	m.ASCII = !o.app.Streams.UTF8()
 	next := first
 	err := watch.Run(ctx, watch.Terminal{In: o.app.Keyboard, Out: o.app.Screen, Colour: o.app.Streams.Colour()}, m, o.every, func(ctx context.Context) *watch.Frame {
 		if f := next; f != nil {

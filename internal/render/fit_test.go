@@ -23,3 +23,41 @@ func TestFit(t *testing.T) {
 		t.Errorf("Paint plain: %q", got)
 	}
 }
+
+func TestFitASCII(t *testing.T) {
+	for _, tc := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"abc", 5, "abc  "}, {"abcdef", 4, "abc~"}, {"a…", 4, "a..."}, {"日本", 12, `\u65e5\u672c`}, {"日本", 8, `\u65e5\~`}, {"x🙂", 12, `x\U0001f642 `},
+	} {
+		if got := FitASCII(tc.s, tc.width, false); got != tc.want {
+			t.Errorf("FitASCII(%q, %d) = %q, want %q", tc.s, tc.width, got, tc.want)
+		}
+	}
+}
+
+// The first of the three variables that is set decides, as in POSIX; none of them is the C locale.
+func TestUTF8Locale(t *testing.T) {
+	for _, tc := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{nil, false},
+		{map[string]string{"LANG": "en_US.UTF-8"}, true},
+		{map[string]string{"LANG": "de_DE.utf8"}, true},
+		{map[string]string{"LANG": "de_DE@euro"}, false},
+		{map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, false},
+		{map[string]string{"LC_CTYPE": "POSIX", "LANG": "en_US.UTF-8"}, false},
+		{map[string]string{"LC_ALL": "C.UTF-8", "LC_CTYPE": "C"}, true},
+	} {
+		s := Streams{Env: func(k string) string { return tc.env[k] }}
+		if got := s.UTF8(); got != tc.want {
+			t.Errorf("%v: %v, want %v", tc.env, got, tc.want)
+		}
+	}
+	if (&Streams{}).UTF8() {
+		t.Error("without an environment")
+	}
+}

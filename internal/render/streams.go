@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -266,6 +267,18 @@ func (s *Streams) colourOn(tty bool) bool {
 		return false
 	}
 	return tty && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+}
+
+// UTF8 reports whether the locale's characters are UTF-8, as POSIX has it: the first of LC_ALL, LC_CTYPE and LANG that is set
+// says so, and without any of them the locale is C, which is ASCII.
+func (s *Streams) UTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := s.env(name); v != "" {
+			v = strings.ReplaceAll(strings.ToLower(v), "-", "")
+			return strings.Contains(v, "utf8")
+		}
+	}
+	return false
 }
 
 func (s *Streams) env(name string) string {

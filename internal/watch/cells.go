@@ -141,16 +141,17 @@ func why(r row) string {
 }
 
 // sparkCell draws the last lags between nothing and the largest of them.
-func sparkCell(r row) string {
+func sparkCell(r row, ascii bool) string {
 	lags := r.group.Lags
 	if r.part != nil {
 		lags = r.part.Lags
 	}
-	return Spark(lags, sparkWidth)
+	return Spark(lags, sparkWidth, ascii)
 }
 
-// Spark draws the last width values, from zero to the largest of them; a value that is not known is a blank.
-func Spark(values []float64, width int) string {
+// Spark draws the last width values, from zero to the largest of them; a value that is not known is a blank. ascii
+// draws it for terminals that cannot show the blocks.
+func Spark(values []float64, width int, ascii bool) string {
 	values = values[max(0, len(values)-width):]
 	top := 0.0
 	for _, v := range values {
@@ -159,6 +160,9 @@ func Spark(values []float64, width int) string {
 		}
 	}
 	bars := []rune("▁▂▃▄▅▆▇█")
+	if ascii {
+		bars = []rune("_.-:=+*#")
+	}
 	out := make([]rune, 0, len(values))
 	for _, v := range values {
 		switch {

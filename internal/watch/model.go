@@ -34,6 +34,8 @@ type Model struct {
 	Head string
 	// Named says that the groups were named, so that their partitions are shown from the start.
 	Named bool
+	// ASCII draws without any character that a terminal needs UTF-8 for.
+	ASCII bool
 
 	frame, waiting *Frame // what is shown, and what came in while paused
 	rows           []row

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
@@ -222,6 +223,88 @@ func TestViewWidthsAndColours(t *testing.T) {
 	}
 }
 
+// In a locale that is not UTF-8 nothing on the screen is more than ASCII, names of groups and of topics included; two names
+// that differ still look different.
+func TestViewInASCII(t *testing.T) {
+	f := sampleFrame()
+	f.Groups = append(f.Groups, group("日本", part("größe", 0, 1, 2, inspect.HealthOK)), group("日木", part("x", 0, 1, 2, inspect.HealthOK)))
+	f.Groups = append(f.Groups, group(strings.Repeat("ü", 100), part("x", 0, 1, 2, inspect.HealthOK)))
+	for _, w := range []int{20, 80, 150, 300} {
+		m := New("koffset watch prod", true).Resize(w, 30)
+		m.ASCII = true
+		views := [][]string{m.View(false)} // before the first frame
+		m = m.Take(f)
+		typing := press(m, append([]Key{'/'}, typed("ü")...)...)
+		views = append(views, m.View(true), press(m, 'r').View(false), press(m, '?').View(false), typing.View(false), press(typing, KeyEnter).View(false))
+		failed := *f
+		failed.Err = errors.New("größer")
+		views = append(views, m.Take(&failed).View(false))
+		for v, lines := range views {
+			for i, l := range lines {
+				if strings.IndexFunc(l, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+					t.Errorf("width %d, view %d, line %d: %q", w, v, i, l)
+				}
+				if v != 1 && len(l) != w {
+					t.Errorf("width %d, view %d, line %d has %d columns: %q", w, v, i, len(l), l)
+				}
+			}
+		}
+	}
+	m := New("koffset watch prod", true).Resize(150, 20)
+	m.ASCII = true
+	text := strings.Join(m.Take(f).View(false), "\n")
+	for _, want := range []string{"VERDICTv", "_=#", `\u65e5\u672c`, `\u65e5\u6728`, `gr\u00f6\u00dfe:0`, "j/k move", "no comm~", "stalled"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if text := strings.Join(press(m.Take(f), 'r').View(false), "\n"); !strings.Contains(text, "VERDICT^") {
+		t.Errorf("reversed:\n%s", text)
+	}
+}
+
+// The bar and the help say how to leave at 80 columns and 24 lines, whatever else the bar has to say; nothing in it is cut.
+func TestKeysFitIntoEightyColumns(t *testing.T) {
+	f := &Frame{At: t0}
+	for i := range 1000 {
+		f.Groups = append(f.Groups, group(fmt.Sprintf("g-%03d", i), part("x", 0, 1, 100, inspect.HealthStalled)))
+	}
+	for _, ascii := range []bool{false, true} {
+		m := New("koffset watch", false).Resize(80, 24).Take(f)
+		m.ASCII = ascii
+		for keys, want := range map[string][]string{
+			"":                                     {"1-20 of 1000", "enter open", "s sort:verdict", "/ filter"},
+			"s":                                    {"s sort:name"},
+			"G":                                    {"981-1000 of 1000"},
+			"!":                                    {"1-20 of 1000  only alarms (! shows all)", "s sort:verdict"},
+			"/g-\r":                                {"filter: g- (esc clears)"},
+			"!/g-\rG":                              {"981-1000 of 1000  only alarms (! shows all)  filter: g- "},
+			"/g-" + strings.Repeat("9", 90) + "\r": {"filter: g-999"},
+		} {
+			ks, _ := ParseKeys([]byte(keys))
+			lines := press(m, ks...).View(false)
+			bar := lines[len(lines)-1]
+			for _, w := range append(want, "q quit", "? help") {
+				if !strings.Contains(bar, w) {
+					t.Errorf("after %q the bar lacks %q: %q", keys, w, bar)
+				}
+			}
+			if render.Width(bar) != 80 {
+				t.Errorf("after %q: %d columns", keys, render.Width(bar))
+			}
+		}
+		few := New("koffset watch", false).Resize(80, 24).Take(sampleFrame()).View(false)
+		if bar := strings.TrimSpace(few[len(few)-1]); strings.ContainsAny(bar, "…~") || !strings.HasSuffix(bar, "p pause  ? help") && !strings.HasSuffix(bar, "! alarms  ? help") {
+			t.Errorf("the plain bar is %q", bar)
+		}
+		help := press(m, '?').View(false)
+		text := strings.Join(help, "\n")
+		if strings.ContainsAny(text, "…") || !strings.Contains(text, "any key goes back") {
+			t.Errorf("the help does not fit:\n%s", text)
+		}
+	}
+}
+
 func TestViewWithoutData(t *testing.T) {
 	m := New("koffset watch", false).Resize(80, 10)
 	if got := m.View(false); len(got) != 10 || !strings.Contains(got[0], "reading the groups") {
@@ -253,7 +336,7 @@ func TestSpark(t *testing.T) {
 		{nil, ""}, {[]float64{0, 0}, "▁▁"}, {[]float64{0, 50, 100}, "▁▅█"}, {[]float64{math.NaN(), 7}, " █"},
 		{[]float64{9, 9, 9, 9, 0, 1, 2, 4}, "▁▃▅█"},
 	} {
-		if got := Spark(tc.values, 4); got != tc.want {
+		if got := Spark(tc.values, 4, false); got != tc.want {
 			t.Errorf("%v: %q, want %q", tc.values, got, tc.want)
 		}
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (m Model) columns() []column {
 	in := column{"IN/S", 6, true, SortIn, func(r row) string { return rateCell(r, false) }}
 	out := column{"OUT/S", 6, true, SortOut, func(r row) string { return rateCell(r, true) }}
 	eta := column{"ETA", 6, true, SortETA, etaCell}
-	trend := column{"LAG TREND", sparkWidth, false, sortCount, sparkCell}
+	trend := column{"LAG TREND", sparkWidth, false, sortCount, func(r row) string { return sparkCell(r, m.ASCII) }}
 	committed := column{"COMMITTED", 10, true, sortCount, committedCell}
 	end := column{"LOG END", 10, true, sortCount, endCell}
 	all := []column{name, committed, end, lag, in, out, eta, behind, trend, verdict}
@@ -70,7 +71,7 @@ func width(cs []column) int {
 func (m Model) longestName() int {
 	n := 0
 	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
-		n = max(n, len(nameCell(m.rows[i])))
+		n = max(n, len(m.text(nameCell(m.rows[i]))))
 	}
 	return n
 }
@@ -93,10 +94,10 @@ func (m Model) View(colour bool) []string {
 		return render.Paint(st, s)
 	}
 	lines := make([]string, 0, m.height)
-	lines = append(lines, render.Fit(m.headLine(), m.width, false))
+	lines = append(lines, m.fit(m.headLine(), m.width, false))
 	if m.help {
 		for _, l := range strings.Split(helpText, "\n") {
-			lines = append(lines, render.Fit(l, m.width, false))
+			lines = append(lines, m.fit(l, m.width, false))
 		}
 		return fill(lines, m.height, m.width)
 	}
@@ -109,11 +110,11 @@ func (m Model) View(colour bool) []string {
 		}
 		text := c.title
 		if c.sort == m.Sort {
-			text += map[bool]string{false: "▾", true: "▴"}[m.Reverse]
+			text += m.arrow()
 		}
-		title.WriteString(render.Fit(text, c.width, c.right))
+		title.WriteString(m.fit(text, c.width, c.right))
 	}
-	lines = append(lines, paint(render.Dim, render.Fit(title.String(), m.width, false)))
+	lines = append(lines, paint(render.Dim, m.fit(title.String(), m.width, false)))
 	marked := m.index()
 	for i := m.top; i < len(m.rows) && len(lines) < m.height-1; i++ {
 		lines = append(lines, m.line(m.rows[i], cols, i == marked, colour))
@@ -123,7 +124,7 @@ func (m Model) View(colour bool) []string {
 		if m.Filter != "" || m.AlarmsOnly {
 			text = "nothing passes the filter"
 		}
-		lines = append(lines, render.Fit(text, m.width, false))
+		lines = append(lines, m.fit(text, m.width, false))
 	}
 	lines = fill(lines, m.height-1, m.width)
 	return append(lines, m.keyLine(paint))
@@ -158,7 +159,7 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 		return strings.Repeat(" ", m.width)
 	}
 	if f.Err != nil {
-		return paint(render.Bad, render.Fit("the last sample failed, these numbers are older: "+render.Clean(f.Err.Error()), m.width, false))
+		return paint(render.Bad, m.fit("the last sample failed, these numbers are older: "+render.Clean(f.Err.Error()), m.width, false))
 	}
 	var lag int64
 	parts := 0
@@ -176,7 +177,7 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 		head += fmt.Sprintf(" (%s did not answer)", text.Plural(f.Missing, "broker"))
 	}
 	if len(head) > m.width {
-		return render.Fit(head, m.width, false)
+		return m.fit(head, m.width, false)
 	}
 	used := len(head)
 	all := inspect.Healths()
@@ -197,19 +198,68 @@ func (m Model) countLine(paint func(render.Style, string) string) string {
 
 func (m Model) keyLine(paint func(render.Style, string) string) string {
 	if m.typing {
-		return render.Fit("filter: "+render.Escape(m.Filter)+"_   enter keeps it, esc drops it", m.width, false)
+		return m.fit("filter: "+render.Escape(m.Filter)+"_   enter keeps it, esc drops it", m.width, false)
 	}
-	text := fmt.Sprintf("q quit  ↑↓ move  enter open  a all  s sort:%s  r reverse  / filter  ! alarms  p pause  ? help", m.Sort)
-	if m.Filter != "" {
-		text = fmt.Sprintf("filter: %s (esc clears)  ", render.Escape(m.Filter)) + text
+	state := ""
+	if n := len(m.rows); n > m.page() {
+		state = fmt.Sprintf("%d-%d of %d  ", m.top+1, min(n, m.top+m.page()), n)
 	}
 	if m.AlarmsOnly {
-		text = "only alarms (! shows all)  " + text
+		state += "only alarms (! shows all)  "
 	}
-	if n := len(m.rows); n > m.page() {
-		text = fmt.Sprintf("%d-%d of %d  ", m.top+1, min(n, m.top+m.page()), n) + text
+	if m.Filter != "" {
+		state += fmt.Sprintf("filter: %s (esc clears)  ", render.Escape(m.Filter))
 	}
-	return paint(render.Dim, render.Fit(text, m.width, false))
+	return paint(render.Dim, m.fit(m.keyText(m.text(state)), m.width, false))
+}
+
+// keyText is the state and as many of the keys as fit beside it. The least important go first, since the help lists all of
+// them; how to leave and how to get the help stay.
+func (m Model) keyText(state string) string {
+	arrows := "↑↓ move"
+	if m.ASCII {
+		arrows = "j/k move"
+	}
+	keys := []string{"q quit", arrows, "enter open", "a all", "s sort:" + m.Sort.String(), "r reverse", "/ filter", "! alarms", "p pause", "? help"}
+	for _, drop := range []string{"r reverse", "p pause", "a all", "! alarms", keys[1], "/ filter", "enter open", keys[4]} {
+		if render.Width(state+strings.Join(keys, "  ")) <= m.width {
+			break
+		}
+		keys = slices.DeleteFunc(keys, func(k string) bool { return k == drop })
+	}
+	line := strings.Join(keys, "  ")
+	if room := m.width - render.Width(line); render.Width(state) > room {
+		state = m.fit(state, room-2, false) + "  "
+	}
+	return state + line
+}
+
+// fit is text in width columns of this terminal.
+func (m Model) fit(s string, width int, right bool) string {
+	if m.ASCII {
+		return render.FitASCII(s, width, right)
+	}
+	return render.Fit(s, width, right)
+}
+
+// text is s as this terminal can show it.
+func (m Model) text(s string) string {
+	if m.ASCII {
+		return render.ASCII(s)
+	}
+	return s
+}
+
+// arrow stands after the title of the column that the rows are sorted by.
+func (m Model) arrow() string {
+	up, down := "▴", "▾"
+	if m.ASCII {
+		up, down = "^", "v"
+	}
+	if m.Reverse {
+		return up
+	}
+	return down
 }
 
 // line is one row. A row with an alarm is red as a whole, so that it is seen from across the room.
@@ -219,9 +269,9 @@ func (m Model) line(r row, cols []column, marked, colour bool) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(render.Fit(c.cell(r), c.width, c.right))
+		b.WriteString(m.fit(c.cell(r), c.width, c.right))
 	}
-	text := render.Fit(b.String(), m.width, false)
+	text := m.fit(b.String(), m.width, false)
 	if !colour {
 		if marked {
 			return ">" + text[1:] // names begin with a blank
@@ -261,8 +311,8 @@ func health(r row) inspect.Health {
 }
 
 const helpText = `
-  q  Ctrl-C      quit                      p        pause: the numbers stand still
-  up down  j k   move                      s  S     sort by the next, the previous column
+  q  Ctrl-C      quit                      p        pause the numbers
+  up down  j k   move                      s  S     sort by next, previous
   space  b       a page down, up           r        reverse the order
   g  G           to the first, last row    /        filter by group or topic
   enter          open or close a group     esc      drop the filter
@@ -272,10 +322,11 @@ const helpText = `
   IN/S      how fast the log end moves; OUT/S how fast the commit does
   ETA       when the lag is gone at these rates
   LAG +     some partitions could not be counted; ? none could
-  BEHIND    age of the next record to read: ~ interpolated, > at least that, ? unknown
+  BEHIND    age of the next record: ~ interpolated, > at least that, ? unknown
   TREND     the lag of the last looks
-  VERDICT   red: stalled (a member holds it and commits nothing), never-committed (records and no commit),
-            stopped (records wait, no member), about-to-expire (retention reaches the commit soon),
-            below-log-start, past-log-end
+  VERDICT   red: stalled (a member holds it and commits nothing),
+            never-committed (records and no commit),
+            stopped (records wait, no member), about-to-expire (retention
+            reaches the commit soon), below-log-start, past-log-end
 
 any key goes back`
