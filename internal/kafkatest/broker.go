@@ -20,6 +20,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/errgroup"
 )
 
 // Options of a cluster. The zero value is one broker with a plain listener.
@@ -292,7 +293,8 @@ func (k *Kafka) launch(n *node) error {
 	return err
 }
 
-// wait is over when every running node answers metadata that shows all running nodes.
+// wait is over when every running node answers metadata that shows all running nodes, or as soon as one of them has ended: the
+// others would wait for it until ctx is over, and no time would be left to start again on other ports.
 func (k *Kafka) wait(ctx context.Context) error {
 	running := 0
 	for _, n := range k.nodes {
@@ -300,16 +302,16 @@ func (k *Kafka) wait(ctx context.Context) error {
 			running++
 		}
 	}
+	all, ctx := errgroup.WithContext(ctx)
 	for _, n := range k.nodes {
 		if n.proc == nil {
 			continue
 		}
-		err := n.proc.waitFor(ctx, func(ctx context.Context) error { return n.answers(ctx, running) })
-		if err != nil {
-			return err
-		}
+		all.Go(func() error {
+			return n.proc.waitFor(ctx, func(ctx context.Context) error { return n.answers(ctx, running) })
+		})
 	}
-	return nil
+	return all.Wait()
 }
 
 func (n *node) answers(ctx context.Context, brokers int) error {

@@ -125,11 +125,7 @@ func topicIDs(t testing.TB, cl *kgo.Client, commits []Committed) map[string][16]
 // A group that does not exist has no commits.
 func Commits(t testing.TB, cl *kgo.Client, group string) map[string]map[int32]Committed {
 	t.Helper()
-	req := kmsg.NewPtrOffsetFetchRequest()
-	rg := kmsg.NewOffsetFetchRequestGroup()
-	rg.Group = group
-	req.Groups = append(req.Groups, rg)
-	commits := make(map[string]map[int32]Committed)
+	req := fetchOf(group)
 	var resp *kmsg.OffsetFetchResponse
 	Until(t, "the coordinator of "+group+" answers", func() bool {
 		var err error
@@ -145,6 +141,57 @@ func Commits(t testing.TB, cl *kgo.Client, group string) map[string]map[int32]Co
 		}
 		return false // a coordinator that is gone is dialled until the client has heard of another
 	})
+	return commitsIn(t, cl, group, resp)
+}
+
+func fetchOf(group string) *kmsg.OffsetFetchRequest {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	rg := kmsg.NewOffsetFetchRequestGroup()
+	rg.Group = group
+	req.Groups = append(req.Groups, rg)
+	return req
+}
+
+// AgreedOffsets is [CommittedOffsets] of a group whose coordinator moves. A broker that has not yet heard that it is the
+// coordinator no more answers from its memory, without what was committed to the next one since; so every node is asked, until
+// exactly one of them answers as the coordinator and the others say that they are not.
+func AgreedOffsets(t testing.TB, cl *kgo.Client, nodes []int32, group, topic string) map[int32]int64 {
+	t.Helper()
+	offsets := make(map[int32]int64)
+	Until(t, "one coordinator of "+group+" answers", func() bool {
+		var answer *kmsg.OffsetFetchResponse
+		for _, node := range nodes {
+			resp, err := cl.Broker(int(node)).Request(t.Context(), fetchOf(group))
+			if err != nil {
+				return false
+			}
+			got := resp.(*kmsg.OffsetFetchResponse)
+			switch kerr.ErrorForCode(got.Groups[0].ErrorCode) {
+			case kerr.NotCoordinator:
+			case nil:
+				if answer != nil {
+					return false
+				}
+				answer = got
+			default:
+				return false
+			}
+		}
+		if answer == nil {
+			return false
+		}
+		for p, c := range commitsIn(t, cl, group, answer)[topic] {
+			offsets[p] = c.Offset
+		}
+		return true
+	})
+	return offsets
+}
+
+// commitsIn is what an answer says.
+func commitsIn(t testing.TB, cl *kgo.Client, group string, resp *kmsg.OffsetFetchResponse) map[string]map[int32]Committed {
+	t.Helper()
+	commits := make(map[string]map[int32]Committed)
 	for _, g := range resp.Groups {
 		for _, rt := range g.Topics {
 			name := rt.Topic
