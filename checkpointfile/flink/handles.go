@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // State handles. The same code numbers mean different things for operator, keyed and stream handles, so there are three
@@ -44,32 +43,9 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		return
 	}
 	first, firstSink := len(p.op.refs), len(p.op.sinks)
-	reader, legacy, hint := false, false, false
+	var names kafkaNames
 	for n := c.count(7, "operator states"); n > 0 && c.err == nil; n-- {
-		name := c.utfBytes()
-		isReader, isLegacy := string(name) == readerStateName, string(name) == legacyStateName
-		at0 := c.pos()
-		if mode := c.u8(); mode > 2 {
-			c.fail(at(at0, fmt.Errorf("distribution mode %d of an operator state", mode)))
-		}
-		k := c.count(8, "offsets of an operator state")
-		if managed && (isReader || isLegacy) && c.err == nil {
-			reader = reader || isReader
-			legacy = legacy || isLegacy
-			if k > 0 {
-				p.op.refs = append(p.op.refs, stateRef{
-					handlePos: pos, subtask: subtask, legacy: isLegacy, n: k, offsets: c.pos(),
-				})
-			}
-		}
-		hint = hint || strings.HasPrefix(string(name), hintStateName)
-		if isState := string(name) == twoPhaseStateName; managed && k > 0 && c.err == nil && (isState || string(name) == committerStateName) {
-			p.op.sinks = append(p.op.sinks, stateRef{handlePos: pos, subtask: subtask, legacy: isState, n: k, offsets: c.pos()})
-		}
-		if p.onState != nil && c.err == nil {
-			p.onState(c.pos(), k)
-		}
-		c.skip(int64(k) * 8)
+		p.operatorState(stateRef{handlePos: pos, subtask: subtask}, managed, &names)
 	}
 	if code == opMerging {
 		c.skipUTF()
@@ -84,22 +60,65 @@ func (p *metaParser) operatorHandle(subtask int32, managed bool) {
 		c.fail(at(h.pos, fmt.Errorf("stream handle code %d in a file-merging handle, which takes 15 or 16", h.code)))
 		return
 	}
-	p.op.hasReader, p.op.hasLegacy = p.op.hasReader || reader, p.op.hasLegacy || legacy
+	p.op.hasReader, p.op.hasLegacy = p.op.hasReader || names.reader, p.op.hasLegacy || names.legacy
 	for i := first; i < len(p.op.refs); i++ {
 		p.op.refs[i].stream = h
 	}
-	sinks := p.op.sinks[:firstSink]
-	for _, ref := range p.op.sinks[firstSink:] {
+	p.keepSinks(firstSink, names.hint, h)
+	if p.onOperatorHandle != nil {
+		p.onOperatorHandle(pos, c.pos(), code, h)
+	}
+}
+
+// kafkaNames are the names of Kafka's states that a handle has.
+type kafkaNames struct {
+	reader, legacy, hint bool
+}
+
+// operatorState reads one state of a handle: its name, how it is dealt out, and where its elements are. ref is what is known
+// of the handle already.
+func (p *metaParser) operatorState(ref stateRef, managed bool, names *kafkaNames) {
+	c := p.c
+	name := c.utfBytes()
+	isReader, isLegacy := string(name) == readerStateName, string(name) == legacyStateName
+	isTwoPhase, isSink := string(name) == twoPhaseStateName, string(name) == committerStateName || string(name) == twoPhaseStateName
+	names.hint = names.hint || bytes.HasPrefix(name, []byte(hintStateName))
+	at0 := c.pos()
+	if mode := c.u8(); mode > 2 {
+		c.fail(at(at0, fmt.Errorf("distribution mode %d of an operator state", mode)))
+	}
+	ref.n = c.count(8, "offsets of an operator state")
+	ref.offsets = c.pos()
+	if managed && (isReader || isLegacy) && c.err == nil {
+		names.reader = names.reader || isReader
+		names.legacy = names.legacy || isLegacy
+		if ref.n > 0 {
+			ref.legacy = isLegacy
+			p.op.refs = append(p.op.refs, ref)
+		}
+	}
+	if managed && isSink && ref.n > 0 && c.err == nil {
+		ref.legacy = isTwoPhase
+		p.op.sinks = append(p.op.sinks, ref)
+	}
+	if p.onState != nil && c.err == nil {
+		p.onState(c.pos(), ref.n)
+	}
+	c.skip(int64(ref.n) * 8)
+}
+
+// keepSinks says where the sinks' states from first on lie. A state of two phases is Kafka's only beside Kafka's hint: other
+// operators have states of that name too.
+func (p *metaParser) keepSinks(first int, hint bool, h streamHandle) {
+	sinks := p.op.sinks[:first]
+	for _, ref := range p.op.sinks[first:] {
 		if ref.legacy && !hint {
-			continue // another operator's state that has the same name
+			continue
 		}
 		ref.stream = h
 		sinks = append(sinks, ref)
 	}
 	p.op.sinks = sinks
-	if p.onOperatorHandle != nil {
-		p.onOperatorHandle(pos, c.pos(), code, h)
-	}
 }
 
 func (p *metaParser) deep(depth int) bool {
@@ -122,79 +141,104 @@ func (p *metaParser) keyed(depth int) {
 	}
 	switch code {
 	case 0:
-	case 3, 7, 12: // key groups
-		p.out.canonical = p.out.canonical || code == 7
-		c.i32()
-		c.skip(int64(c.count(8, "key groups")) * 8)
-		p.stream(depth + 1)
-		if code == 12 {
-			c.skipUTF()
-		}
-	case 5, 11: // incremental
-		c.i64()
-		c.skipUTF()
-		c.i32()
-		c.i32()
-		if code == 11 {
-			c.i64()
-		}
-		p.stream(depth + 1)
-		p.namedStreams(depth)
-		p.namedStreams(depth)
-		if code == 11 {
-			c.skipUTF()
-		}
-	case 8, 14: // changelog
-		p.sawLog = true
-		short := p.d.changelog114 && code == 8
-		c.i32()
-		c.i32()
-		if !short {
-			c.i64()
-		}
-		for range 2 {
-			for n := c.count(1, "keyed handles"); n > 0 && c.err == nil; n-- {
-				p.keyed(depth + 1)
-			}
-		}
-		if !short {
-			c.i64()
-			if code == 14 {
-				c.i64()
-			}
-			c.skipUTF()
-		}
-	case 9: // changelog increment, in memory
-		p.sawLog = true
-		c.i32()
-		c.i32()
-		c.i64()
-		c.i64()
-		for n := c.count(8, "changes"); n > 0 && c.err == nil; n-- {
-			c.i32()
-			c.skip(int64(c.count(1, "bytes of a change")))
-		}
-		if !p.d.changelog114 {
-			c.skipUTF()
-		}
-	case 10, 13: // changelog increment, in files
-		p.sawLog = true
-		c.i32()
-		c.i32()
-		for n := c.count(9, "change files"); n > 0 && c.err == nil; n-- {
-			c.i64()
-			p.stream(depth + 1)
-		}
-		c.i64()
-		if !(p.d.changelog114 && code == 10) {
-			c.i64()
-			c.skipUTF()
-		}
-		if code == 13 {
-			c.skipUTF()
-		}
+	case 3, 7, 12:
+		p.keyGroups(code, depth)
+	case 5, 11:
+		p.incremental(code, depth)
+	case 8, 14:
+		p.changelog(code, depth)
+	case 9:
+		p.changesInMemory()
+	case 10, 13:
+		p.changesInFiles(code, depth)
 	default:
 		p.unknown(pos, "keyed state", code)
+	}
+}
+
+func (p *metaParser) keyGroups(code byte, depth int) {
+	c := p.c
+	p.out.canonical = p.out.canonical || code == 7
+	c.i32()
+	c.skip(int64(c.count(8, "key groups")) * 8)
+	p.stream(depth + 1)
+	if code == 12 {
+		c.skipUTF()
+	}
+}
+
+func (p *metaParser) incremental(code byte, depth int) {
+	c := p.c
+	c.i64()
+	c.skipUTF()
+	c.i32()
+	c.i32()
+	if code == 11 {
+		c.i64()
+	}
+	p.stream(depth + 1)
+	p.namedStreams(depth)
+	p.namedStreams(depth)
+	if code == 11 {
+		c.skipUTF()
+	}
+}
+
+func (p *metaParser) changelog(code byte, depth int) {
+	c := p.c
+	p.sawLog = true
+	short := p.d.changelog114 && code == 8
+	c.i32()
+	c.i32()
+	if !short {
+		c.i64()
+	}
+	for range 2 {
+		for n := c.count(1, "keyed handles"); n > 0 && c.err == nil; n-- {
+			p.keyed(depth + 1)
+		}
+	}
+	if !short {
+		c.i64()
+		if code == 14 {
+			c.i64()
+		}
+		c.skipUTF()
+	}
+}
+
+func (p *metaParser) changesInMemory() {
+	c := p.c
+	p.sawLog = true
+	c.i32()
+	c.i32()
+	c.i64()
+	c.i64()
+	for n := c.count(8, "changes"); n > 0 && c.err == nil; n-- {
+		c.i32()
+		c.skip(int64(c.count(1, "bytes of a change")))
+	}
+	if !p.d.changelog114 {
+		c.skipUTF()
+	}
+}
+
+func (p *metaParser) changesInFiles(code byte, depth int) {
+	c := p.c
+	p.sawLog = true
+	c.i32()
+	c.i32()
+	for n := c.count(9, "change files"); n > 0 && c.err == nil; n-- {
+		c.i64()
+		p.stream(depth + 1)
+	}
+	c.i64()
+	if !p.d.changelog114 || code != 10 {
+		c.i64()
+		c.skipUTF()
+	}
+	if code == 13 {
+		c.skipUTF()
 	}
 }
 

@@ -124,3 +124,21 @@ func TestStateOfAnotherFunction(t *testing.T) {
 		t.Errorf("%+v, %v", s.Sinks, s.Warnings)
 	}
 }
+
+// A name is compared before the next read: a read at the end of the window moves what lies behind it. So wherever the window
+// ends, the transactions are found.
+func TestPendingTransactionsAtEveryEndOfTheWindow(t *testing.T) {
+	for _, out := range []encOp{
+		{id: 3, subs: []encSub{{op: sinkStates(plainV6, committerStateName, collector(committable("job-0-1")))}}},
+		{id: 3, subs: []encSub{{op: sinkStates(plainV6, twoPhaseStateName, cat(holder("open"), i32(1), holder("p-1"), []byte{0}))}}},
+	} {
+		other := func(id byte, size int) encOp {
+			return encOp{id: id, subs: []encSub{{op: opHandle([]encState{{name: "other"}}, [][]int64{nil}, inline(make([]byte, size)))}}}
+		}
+		for pad := windowSize - 300; pad < windowSize; pad++ {
+			if s := mustParse(t, encMeta(6, other(1, pad), out, other(4, windowSize)), nil); len(s.Sinks) != 1 || s.Sinks[0].Pending != 1 {
+				t.Fatalf("with %d bytes before: %+v", pad, s.Sinks)
+			}
+		}
+	}
+}
