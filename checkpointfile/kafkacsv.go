@@ -37,7 +37,7 @@ func ReadKafkaCSV(path string, r io.Reader) ([]CSVRow, error) {
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	in := csvFile{path: path, Reader: csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))}
 	in.FieldsPerRecord = -1
 	var rows []CSVRow
 	seen := map[Key]int{}
@@ -57,55 +57,67 @@ func ReadKafkaCSV(path string, r io.Reader) ([]CSVRow, error) {
 		if len(rec) == 1 && strings.TrimSpace(rec[0]) == "" {
 			continue
 		}
-		at := func(field int) *FileError {
-			line, col := in.FieldPos(field)
-			return &FileError{Path: path, Line: line, Column: col, Err: ErrDamaged}
-		}
-		bad := func(field int, hint, format string, args ...any) error {
-			e := at(field)
-			e.Problem, e.Hint = fmt.Sprintf(format, args...), hint
-			return e
-		}
 		if first {
 			first = false
 			if isCSVHeader(rec) {
 				continue
 			}
 		}
-		if strings.HasPrefix(rec[0], "Warn:") {
-			return nil, bad(0, "Kafka's tool writes such warnings into its own exports: delete the line", "%q is a message, not a row", rec[0])
-		}
-		if len(rec) != 3 && len(rec) != 4 {
-			return nil, bad(len(rec)-1, "a row is topic,partition,offset or group,topic,partition,offset", "the row has %d columns", len(rec))
-		}
 		if columns == 0 {
 			columns = len(rec)
 		}
-		if len(rec) != columns {
-			return nil, bad(len(rec)-1, "", "the row has %d columns, the ones before it %d", len(rec), columns)
-		}
-		row, field, err := parseCSVRow(rec)
+		row, err := in.row(rec, columns)
 		if err != nil {
-			e := at(field)
-			e.Problem = err.Error()
-			var se *offset.SyntaxError
-			if errors.As(err, &se) {
-				e.Hint = se.Hint
-			}
-			return nil, e
+			return nil, err
 		}
-		row.Line, _ = in.FieldPos(0)
 		k := Key{row.Group, row.Partition}
 		if n := seen[k]; n > 0 {
-			return nil, bad(0, "", "%s is on line %d already", row.Partition, n)
+			return nil, in.bad(0, "", "%s is on line %d already", row.Partition, n)
 		}
 		seen[k] = row.Line
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		return nil, &FileError{Path: path, Problem: "the file has no rows", Hint: "a row is topic,partition,offset or group,topic,partition,offset", Err: ErrForeign}
+		return nil, &FileError{Path: path, Problem: "the file has no rows", Hint: csvForm, Err: ErrForeign}
 	}
 	return rows, nil
+}
+
+const csvForm = "a row is topic,partition,offset or group,topic,partition,offset"
+
+// csvFile is a file that is read, for errors that say where in it they are.
+type csvFile struct {
+	*csv.Reader
+	path string
+}
+
+// bad is an error at a field of the row read last.
+func (in csvFile) bad(field int, hint, format string, args ...any) error {
+	line, col := in.FieldPos(field)
+	return &FileError{Path: in.path, Line: line, Column: col, Problem: fmt.Sprintf(format, args...), Hint: hint, Err: ErrDamaged}
+}
+
+// row understands a record that must have so many columns.
+func (in csvFile) row(rec []string, columns int) (CSVRow, error) {
+	if strings.HasPrefix(rec[0], "Warn:") {
+		return CSVRow{}, in.bad(0, "Kafka's tool writes such warnings into its own exports: delete the line", "%q is a message, not a row", rec[0])
+	}
+	if len(rec) != 3 && len(rec) != 4 {
+		return CSVRow{}, in.bad(len(rec)-1, csvForm, "the row has %d columns", len(rec))
+	}
+	if len(rec) != columns {
+		return CSVRow{}, in.bad(len(rec)-1, "", "the row has %d columns, the ones before it %d", len(rec), columns)
+	}
+	row, field, err := parseCSVRow(rec)
+	if err != nil {
+		hint := ""
+		if se, ok := errors.AsType[*offset.SyntaxError](err); ok {
+			hint = se.Hint
+		}
+		return CSVRow{}, in.bad(field, hint, "%s", err)
+	}
+	row.Line, _ = in.FieldPos(0)
+	return row, nil
 }
 
 func isCSVHeader(rec []string) bool {
