@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -26,27 +27,9 @@ func (s *Settings) builtin(name, value string, src config.Source) {
 }
 
 func (s *Settings) fill(r *reader, env map[string]string) error {
-	def := config.Source{Kind: config.FromBuiltin}
-	s.builtin("client_id", "koffset/"+cmp.Or(s.version, "unknown"), def)
-	s.builtin("timeout", "30s", def)
-	s.builtin("request_timeout", "10s", def)
-	s.builtin("tz", "UTC", def)
-	if dir := env["XDG_STATE_HOME"]; xdg(dir, "") != "" {
-		s.builtin("state_dir", filepath.Join(xdg(dir, ""), "koffset"), config.Source{Kind: config.FromEnvironment, Name: "XDG_STATE_HOME"})
-	} else if dir := xdg("", s.paths.home, ".local", "state"); dir != "" {
-		s.builtin("state_dir", filepath.Join(dir, "koffset"), def)
-	}
-
-	if v, ok := s.values["brokers"]; ok {
-		brokers, notes, err := parseBrokers(v.List)
-		if err != nil {
-			err.Where = v.Source.String()
-			return err
-		}
-		for _, n := range notes {
-			r.Warn(v.Source.String(), n, "")
-		}
-		s.Brokers = brokers
+	s.builtins(env)
+	if err := s.fillBrokers(r); err != nil {
+		return err
 	}
 	s.ClusterID = s.text("cluster_id")
 	s.ClientID = s.text("client_id")
@@ -73,6 +56,43 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 			}
 		}
 	}
+	return s.checkLogin()
+}
+
+// builtins are the defaults, of which one is of the environment.
+func (s *Settings) builtins(env map[string]string) {
+	def := config.Source{Kind: config.FromBuiltin}
+	s.builtin("client_id", "koffset/"+cmp.Or(s.version, "unknown"), def)
+	s.builtin("timeout", "30s", def)
+	s.builtin("request_timeout", "10s", def)
+	s.builtin("tz", "UTC", def)
+	if dir := env["XDG_STATE_HOME"]; xdg(dir, "") != "" {
+		s.builtin("state_dir", filepath.Join(xdg(dir, ""), "koffset"), config.Source{Kind: config.FromEnvironment, Name: "XDG_STATE_HOME"})
+	} else if dir := xdg("", s.paths.home, ".local", "state"); dir != "" {
+		s.builtin("state_dir", filepath.Join(dir, "koffset"), def)
+	}
+}
+
+func (s *Settings) fillBrokers(r *reader) error {
+	v, ok := s.values["brokers"]
+	if !ok {
+		return nil
+	}
+	brokers, notes, err := parseBrokers(v.List)
+	if err != nil {
+		err.Where = v.Source.String()
+		return err
+	}
+	for _, n := range notes {
+		r.Warn(v.Source.String(), n, "")
+	}
+	s.Brokers = brokers
+	return nil
+}
+
+// checkLogin checks what of a login can be checked without one: the mechanism, which is spelled in capitals from here on, and
+// where tokens come from.
+func (s *Settings) checkLogin() error {
 	if m, ok := s.values["sasl.mechanism"]; ok && m.Text != "" {
 		name := strings.ToUpper(m.Text)
 		if !slices.Contains(mechanisms(), name) {
@@ -160,67 +180,67 @@ func parseBrokers(items []string) (brokers, notes []string, _ *config.Error) {
 	return brokers, notes, nil
 }
 
+func badBroker(hint, format string, args ...any) *config.Error {
+	return &config.Error{Text: fmt.Sprintf(format, args...), Hint: cmp.Or(hint, "write host:port, such as localhost:9092")}
+}
+
 func parseBroker(item string) (addr, note string, _ *config.Error) {
-	bad := func(text, hint string) (string, string, *config.Error) {
-		return "", "", &config.Error{Text: text, Hint: cmp.Or(hint, "write host:port, such as localhost:9092")}
-	}
 	if item == "" {
-		return bad("a broker's address is empty", "")
+		return "", "", badBroker("", "a broker's address is empty")
 	}
 	// An @ would be a user and a password, which belong elsewhere and must not
 	// be repeated.
 	if strings.Contains(item, "@") {
-		return bad("a broker's address contains an @", "write only host:port; user and password are sasl.user and sasl.password")
+		return "", "", badBroker("write only host:port; user and password are sasl.user and sasl.password", "a broker's address contains an @")
 	}
 	if scheme, rest, ok := strings.Cut(item, "://"); ok {
-		hint := fmt.Sprintf("write %s", strings.TrimRight(rest, "/"))
+		hint := "write " + strings.TrimRight(rest, "/")
 		if s := strings.ToUpper(scheme); strings.Contains(s, "SSL") || strings.Contains(s, "TLS") || s == "HTTPS" {
 			hint += ", with -X tls.enabled=true"
 		}
-		return bad(fmt.Sprintf("the address %q has a scheme", item), hint)
+		return "", "", badBroker(hint, "the address %q has a scheme", item)
 	}
-	host, port := item, ""
-	switch {
-	case strings.HasPrefix(item, "["):
-		end := strings.IndexByte(item, ']')
-		if end < 0 {
-			return bad(fmt.Sprintf("the address %q has no closing bracket", item), "")
-		}
-		host = item[1:end]
-		rest := item[end+1:]
-		if rest != "" {
-			if rest[0] != ':' {
-				return bad(fmt.Sprintf("%q is not an address", item), "")
-			}
-			port = rest[1:]
-			if port == "" {
-				return bad(fmt.Sprintf("the address %q has no port after the colon", item), "")
-			}
-		}
-	case strings.Count(item, ":") > 1:
-		return bad(fmt.Sprintf("%q is not an address", item), "write an IPv6 address in brackets: ["+item+"]:9092")
-	default:
-		var colon bool
-		host, port, colon = strings.Cut(item, ":")
-		if colon && port == "" {
-			return bad(fmt.Sprintf("the address %q has no port after the colon", item), "")
-		}
+	host, port, err := splitBroker(item)
+	if err != nil {
+		return "", "", err
 	}
 	if host == "" {
-		return bad(fmt.Sprintf("the address %q has no host", item), "")
+		return "", "", badBroker("", "the address %q has no host", item)
 	}
 	if strings.ContainsAny(host, " /\\\"'\t\n") {
-		return bad(fmt.Sprintf("%q is not an address", item), "")
+		return "", "", badBroker("", "%q is not an address", item)
 	}
 	if port == "" {
 		port = strconv.Itoa(DefaultPort)
 		note = fmt.Sprintf("no port in %q: %d is used", item, DefaultPort)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return bad(fmt.Sprintf("the port of %q is not between 1 and 65535", item), "")
+		return "", "", badBroker("", "the port of %q is not between 1 and 65535", item)
 	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
+	return net.JoinHostPort(host, port), note, nil
+}
+
+// splitBroker takes an address apart at its port, which may be missing; the brackets of an IPv6 address go.
+func splitBroker(item string) (host, port string, _ *config.Error) {
+	rest := ""
+	switch {
+	case strings.HasPrefix(item, "["):
+		end := strings.IndexByte(item, ']')
+		if end < 0 {
+			return "", "", badBroker("", "the address %q has no closing bracket", item)
+		}
+		host, rest = item[1:end], item[end+1:]
+		if rest != "" && rest[0] != ':' {
+			return "", "", badBroker("", "%q is not an address", item)
+		}
+	case strings.Count(item, ":") > 1:
+		return "", "", badBroker("write an IPv6 address in brackets: ["+item+"]:9092", "%q is not an address", item)
+	default:
+		host, _, _ = strings.Cut(item, ":")
+		rest = item[len(host):]
 	}
-	return host + ":" + port, note, nil
+	if rest == ":" {
+		return "", "", badBroker("", "the address %q has no port after the colon", item)
+	}
+	return host, strings.TrimPrefix(rest, ":"), nil
 }

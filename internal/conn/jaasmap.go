@@ -12,6 +12,17 @@ import (
 
 const jaasConfig = "sasl.jaas.config"
 
+// loginModules are the login modules that are known, and the mechanisms that each is for.
+func loginModules() map[string][]string {
+	return map[string][]string{
+		"PlainLoginModule":       {mechPlain},
+		"ScramLoginModule":       {mechScram256, mechScram512},
+		"OAuthBearerLoginModule": {mechOAuth},
+		"IAMLoginModule":         {mechAWS},
+		"Krb5LoginModule":        {mechKerberos},
+	}
+}
+
 // jaas reads sasl.jaas.config for the mechanism.
 func (j *javaFile) jaas(mech string) error {
 	const prop = jaasConfig
@@ -24,64 +35,65 @@ func (j *javaFile) jaas(mech string) error {
 		return j.bad(prop, "sasl.jaas.config: "+err.Error(), `its form is MODULE required name="value" …;`)
 	}
 	module := e.simpleName()
-	fits := map[string][]string{
-		"PlainLoginModule":       {mechPlain},
-		"ScramLoginModule":       {mechScram256, mechScram512},
-		"OAuthBearerLoginModule": {mechOAuth},
-		"IAMLoginModule":         {mechAWS},
-		"Krb5LoginModule":        {mechKerberos},
-	}
-	want, known := fits[module]
+	want, known := loginModules()[module]
 	if !known {
-		return j.bad(prop, fmt.Sprintf("koffset does not know the login module %s", e.module), "it knows "+strings.Join(sortedKeys(fits), ", "))
+		return j.bad(prop, fmt.Sprintf("koffset does not know the login module %s", e.module), "it knows "+strings.Join(sortedKeys(loginModules()), ", "))
 	}
 	if !slices.Contains(want, mech) {
 		return j.bad(prop, fmt.Sprintf("%s does not fit sasl.mechanism %s", module, mech), "that module is for "+strings.Join(want, " and "))
 	}
-	used := map[string]bool{}
-	take := func(setting string, names ...string) error {
-		for _, n := range names {
-			used[n] = true
-			if v := e.options[n]; v != "" {
-				return j.put(setting, prop, v)
-			}
-		}
-		return nil
-	}
-	var steps []error
+	o := jaasOptions{javaFile: j, jaasEntry: e, used: map[string]bool{}}
 	switch module {
 	case "PlainLoginModule", "ScramLoginModule":
-		steps = append(steps, take("sasl.user", "username"), take("sasl.password", "password"))
-		if e.options["tokenauth"] == "true" {
-			// Delegation tokens log in over SCRAM with an extension.
-			return j.bad(prop, "tokenauth=true (a delegation token) is not supported", "log in with a user and a password")
-		}
+		err = o.password()
 	case "OAuthBearerLoginModule":
-		steps = append(steps, j.oauthOptions(e, take, used))
+		err = o.oauth()
 	case "IAMLoginModule":
-		steps = append(steps, take("sasl.aws.profile", "awsProfileName"))
+		err = o.take("sasl.aws.profile", "awsProfileName")
 	case "Krb5LoginModule":
-		steps = append(steps, j.kerberosOptions(e, take, used))
+		err = o.kerberos()
 	}
-	for _, err := range steps {
-		if err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	var unused []string
-	for _, o := range e.order {
-		if !used[o] {
-			unused = append(unused, o)
-		}
-	}
+	unused := slices.DeleteFunc(slices.Clone(e.order), func(name string) bool { return o.used[name] })
 	if len(unused) > 0 {
 		j.r.Warn(j.where(prop), "these options of "+module+" have no effect here: "+strings.Join(unused, ", "), "")
 	}
 	return nil
 }
 
-// oauthOptions knows the names of Kafka's own handler and of Strimzi's.
-func (j *javaFile) oauthOptions(e jaasEntry, take func(string, ...string) error, used map[string]bool) error {
+// jaasOptions are the options of a login module, and which of them koffset uses.
+type jaasOptions struct {
+	*javaFile
+	jaasEntry
+	used map[string]bool
+}
+
+// take puts the first of the options that has a value.
+func (o jaasOptions) take(setting string, names ...string) error {
+	for _, n := range names {
+		o.used[n] = true
+		if v := o.options[n]; v != "" {
+			return o.put(setting, jaasConfig, v)
+		}
+	}
+	return nil
+}
+
+func (o jaasOptions) password() error {
+	if o.options["tokenauth"] == "true" {
+		// Delegation tokens log in over SCRAM with an extension.
+		return o.bad(jaasConfig, "tokenauth=true (a delegation token) is not supported", "log in with a user and a password")
+	}
+	if err := o.take("sasl.user", "username"); err != nil {
+		return err
+	}
+	return o.take("sasl.password", "password")
+}
+
+// oauth knows the names of Kafka's own handler and of Strimzi's.
+func (o jaasOptions) oauth() error {
 	for _, c := range []struct {
 		setting string
 		names   []string
@@ -92,53 +104,52 @@ func (j *javaFile) oauthOptions(e jaasEntry, take func(string, ...string) error,
 		{"sasl.oauth.token_url", []string{"oauth.token.endpoint.uri"}},
 		{"sasl.token", []string{"oauth.access.token"}},
 	} {
-		if _, have := j.l[c.setting]; have {
+		if _, have := o.l[c.setting]; have {
 			// The properties of Kafka 4 win over the options they replace.
 			for _, n := range c.names {
-				used[n] = true
+				o.used[n] = true
 			}
 			continue
 		}
-		if err := take(c.setting, c.names...); err != nil {
+		if err := o.take(c.setting, c.names...); err != nil {
 			return err
 		}
 	}
 	var ext []string
-	for _, o := range e.order {
-		if name, ok := strings.CutPrefix(o, "extension_"); ok {
-			used[o] = true
-			ext = append(ext, name+"="+e.options[o])
+	for _, option := range o.order {
+		if name, ok := strings.CutPrefix(option, "extension_"); ok {
+			o.used[option] = true
+			ext = append(ext, name+"="+o.options[option])
 		}
 	}
 	if len(ext) > 0 {
-		k := j.r.Table.Key("sasl.oauth.extensions")
-		return j.r.Put(j.l, k, j.where(jaasConfig), config.Value{List: ext, As: jaasConfig, Source: j.Source(jaasConfig)})
+		k := o.r.Table.Key("sasl.oauth.extensions")
+		return o.r.Put(o.l, k, o.where(jaasConfig), config.Value{List: ext, As: jaasConfig, Source: o.Source(jaasConfig)})
 	}
 	return nil
 }
 
-func (j *javaFile) kerberosOptions(e jaasEntry, take func(string, ...string) error, used map[string]bool) error {
-	const prop = jaasConfig
+func (o jaasOptions) kerberos() error {
 	for _, n := range []string{"useKeyTab", "storeKey", "useTicketCache", "refreshKrb5Config", "renewTGT", "doNotPrompt", "principal", "debug"} {
-		used[n] = true
+		o.used[n] = true
 	}
-	if p := e.options["principal"]; p != "" {
+	if p := o.options["principal"]; p != "" {
 		user, realm, _ := strings.Cut(p, "@")
-		if err := j.put("sasl.user", prop, user); err != nil {
+		if err := o.put("sasl.user", jaasConfig, user); err != nil {
 			return err
 		}
-		if err := j.put("sasl.kerberos.realm", prop, realm); err != nil {
-			return err
-		}
-	}
-	if _, have := j.l["sasl.kerberos.service"]; !have {
-		if err := take("sasl.kerberos.service", "serviceName"); err != nil {
+		if err := o.put("sasl.kerberos.realm", jaasConfig, realm); err != nil {
 			return err
 		}
 	}
-	used["serviceName"] = true
-	if err := take("sasl.kerberos.ccache", "ticketCache"); err != nil {
+	if _, have := o.l["sasl.kerberos.service"]; !have {
+		if err := o.take("sasl.kerberos.service", "serviceName"); err != nil {
+			return err
+		}
+	}
+	o.used["serviceName"] = true
+	if err := o.take("sasl.kerberos.ccache", "ticketCache"); err != nil {
 		return err
 	}
-	return take("sasl.kerberos.keytab", "keyTab")
+	return o.take("sasl.kerberos.keytab", "keyTab")
 }

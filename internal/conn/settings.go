@@ -152,33 +152,10 @@ func Load(in Inputs) (*Settings, error) {
 	s := &Settings{ConfigPath: path, CurrentProfile: file.current, Consume: file.consume,
 		table: r.Table, file: file, version: in.Version,
 		env: env, environ: in.Environ, paths: p}
-	chosen, err := r.choose(in, env, file)
+	layers, err := s.layers(r, in, given{flags: flags, props: props, envs: envs})
 	if err != nil {
 		return nil, err
 	}
-	layers := []config.Layer{flags, props}
-	profile := config.Layer{}
-	if chosen.name != "" {
-		profile = file.profiles[chosen.name]
-		s.CurrentProfile = cmp.Or(s.CurrentProfile, chosen.name)
-	}
-	switch {
-	case chosen.flag:
-		layers = append(layers, profile, envs)
-		s.Profile = chosen.name
-	default:
-		// Whoever says where the cluster is says how to get in. Without this
-		// -b, a Java file or KOFFSET_BROKERS would send the password of the
-		// current profile to a cluster that it is not for.
-		elsewhere := flags["brokers"].List != nil || props["brokers"].List != nil || envs["brokers"].List != nil
-		if elsewhere {
-			profile = r.Table.Only(profile, func(k config.Key) bool { return k.Class != connection })
-		} else {
-			s.Profile = chosen.name
-		}
-		layers = append(layers, envs, profile)
-	}
-	layers = append(layers, file.defaults)
 	s.values = r.Table.Merge(layers, func(k config.Key) bool { return k.Class == guard })
 	if err := s.fill(r, env); err != nil {
 		return nil, err
@@ -191,6 +168,42 @@ func Load(in Inputs) (*Settings, error) {
 	s.warnNoEffect(r, layers)
 	s.Warnings, s.Owned = r.Warnings, r.owned
 	return s, nil
+}
+
+// given are the layers that are there without a profile.
+type given struct {
+	flags, props, envs config.Layer
+}
+
+// elsewhere says that a layer names the cluster itself.
+func (g given) elsewhere() bool {
+	return g.flags["brokers"].List != nil || g.props["brokers"].List != nil || g.envs["brokers"].List != nil
+}
+
+// layers puts the profile and the file's defaults between and behind what is given: a profile that was asked for by --profile
+// stands before the environment, another behind it.
+func (s *Settings) layers(r *reader, in Inputs, g given) ([]config.Layer, error) {
+	chosen, err := r.choose(in, s.env, s.file)
+	if err != nil {
+		return nil, err
+	}
+	profile := config.Layer{}
+	if chosen.name != "" {
+		profile = s.file.profiles[chosen.name]
+		s.CurrentProfile = cmp.Or(s.CurrentProfile, chosen.name)
+	}
+	if chosen.flag {
+		s.Profile = chosen.name
+		return []config.Layer{g.flags, g.props, profile, g.envs, s.file.defaults}, nil
+	}
+	// Whoever says where the cluster is says how to get in. Without this -b, a Java file or KOFFSET_BROKERS would send the
+	// password of the current profile to a cluster that it is not for.
+	if g.elsewhere() {
+		profile = r.Table.Only(profile, func(k config.Key) bool { return k.Class != connection })
+	} else {
+		s.Profile = chosen.name
+	}
+	return []config.Layer{g.flags, g.props, g.envs, profile, s.file.defaults}, nil
 }
 
 // reader fills layers, and sorts out what is the command's own.
