@@ -97,6 +97,9 @@ type Warning struct {
 // String is the warning without its hint.
 func (w Warning) String() string { return located(w.Where, w.Text) }
 
+// NoEffect says of a setting that is understood, and changes nothing, why that is so.
+func NoEffect(name, why string) string { return name + " has no effect: " + why }
+
 // Error is a configuration that cannot be used. It never holds the value of a secret.
 type Error struct {
 	// Where is the place of the fault, such as "config.yaml:7", or empty.

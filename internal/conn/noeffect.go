@@ -4,7 +4,6 @@ package conn
 // another setting. Silence would let an operator believe in them.
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ func (s *Settings) warnNoEffect(r *reader, layers []config.Layer) {
 		case config.FromBuiltin, config.FromDefaults:
 			return // the defaults are for many clusters; some need other keys
 		}
-		r.Warn(v.Source.String(), fmt.Sprintf("%s has no effect here: %s", name, why), "")
+		r.Warn(v.Source.String(), config.NoEffect(name, why), "")
 	}
 	tls, _ := s.tlsOn()
 	mech := s.text("sasl.mechanism")

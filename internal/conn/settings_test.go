@@ -377,13 +377,13 @@ func TestNoEffect(t *testing.T) {
 	}{
 		{[]string{"sasl.mechanism=PLAIN", "sasl.user=u", "sasl.password=p", "tls.enabled=true"}, ""},
 		{[]string{"sasl.mechanism=PLAIN", "sasl.user=u"}, "-X sasl.mechanism: SASL PLAIN without TLS sends the password readable over the network"},
-		{[]string{"sasl.mechanism=SCRAM-SHA-256", "sasl.token=t"}, "-X sasl.token: sasl.token has no effect here: SASL SCRAM-SHA-256 does not use it"},
-		{[]string{"tls.enabled=false", "tls.ca=x"}, "-X tls.ca: tls.ca has no effect here: TLS is off (-X tls.enabled)"},
+		{[]string{"sasl.mechanism=SCRAM-SHA-256", "sasl.token=t"}, "-X sasl.token: sasl.token has no effect: SASL SCRAM-SHA-256 does not use it"},
+		{[]string{"tls.enabled=false", "tls.ca=x"}, "-X tls.ca: tls.ca has no effect: TLS is off (-X tls.enabled)"},
 		{[]string{"tls.ca=x"}, ""},
 		{[]string{"tls.insecure_skip_verify=true"}, "-X tls.insecure_skip_verify: the broker's certificate is not checked: anybody on the way can read and change what is sent"},
-		{[]string{"read_only=false"}, "-X read_only: read_only has no effect here: a guard rail is loosened in its profile only"},
+		{[]string{"read_only=false"}, "-X read_only: read_only has no effect: a guard rail is loosened in its profile only"},
 		{[]string{"read_only=true"}, ""},
-		{[]string{"sasl.mechanism=OAUTHBEARER", "sasl.token=t", "sasl.oauth.scope=s"}, "-X sasl.oauth.scope: sasl.oauth.scope has no effect here: there is no sasl.oauth.token_url"},
+		{[]string{"sasl.mechanism=OAUTHBEARER", "sasl.token=t", "sasl.oauth.scope=s"}, "-X sasl.oauth.scope: sasl.oauth.scope has no effect: there is no sasl.oauth.token_url"},
 		{[]string{"brokers=h"}, `-X brokers: no port in "h": 9092 is used`},
 	} {
 		s := load(t, c.x...)

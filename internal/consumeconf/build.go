@@ -65,7 +65,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	x.checkpoints(&out)
 	c.Rate = x.rate()
 	if v := r.Get(Ramp); v.Text != "" && !r.Has(Rate) {
-		out.note(v, "give a rate too", "%s has no effect: there is no %s", Ramp, Rate)
+		out.noEffect(v, "give a rate too", Ramp, "there is no "+Rate)
 	}
 	c.Discovery = x.discovery()
 	c.ReadUncommitted = x.word(IsolationLevel) == "read_uncommitted"
@@ -85,6 +85,19 @@ func (o *Run) note(v Value, hint, format string, args ...any) {
 		where = v.Source.String()
 	}
 	o.Notes = append(o.Notes, config.Warning{Where: where, Text: offset.Mask(fmt.Sprintf(format, args...)), Hint: hint})
+}
+
+func (o *Run) noEffect(v Value, hint, name, why string) {
+	o.note(v, hint, "%s", config.NoEffect(name, why))
+}
+
+// unused says of each key that has a value that something else decides.
+func (x *reader) unused(out *Run, hint, why string, keys ...string) {
+	for _, k := range keys {
+		if v := x.r.Get(k); v.Text != "" {
+			out.noEffect(v, hint, k, why)
+		}
+	}
 }
 
 // discovery reads how often to check for new partitions. Never is 0 in Flink's SQL, and negative in its KafkaSource, whose
@@ -107,17 +120,10 @@ func (x *reader) start(out *Run, clock offset.Clock) {
 	if len(c.Topics) == 1 {
 		topic = c.Topics[0].Topic
 	}
-	unusedCompanions := func(mode string, keys ...string) {
-		for _, k := range keys {
-			if v := r.Get(k); v.Text != "" {
-				out.note(v, "", "%s has no effect: the start is %s", k, mode)
-			}
-		}
-	}
 	switch {
 	case r.Has(From):
 		c.Start.Position = x.position(From, offset.RoleStart, clock)
-		unusedCompanions(r.Get(From).Text, StartupMillis, StartupOffsets)
+		x.unused(out, "", "the start is "+r.Get(From).Text, StartupMillis, StartupOffsets)
 		x.defaultStart(out, From)
 	case r.Has(StartupMode):
 		v := r.Get(StartupMode)
@@ -128,11 +134,11 @@ func (x *reader) start(out *Run, clock offset.Clock) {
 		}
 		c.Start = s
 		for _, u := range unused {
-			unusedCompanions(v.Text, "scan.startup."+u)
+			x.unused(out, "", "the start is "+v.Text, "scan.startup."+u)
 		}
 		x.defaultStart(out, StartupMode)
 	default:
-		unusedCompanions("nothing's choice, which is group-offsets", StartupMillis, StartupOffsets)
+		x.unused(out, "", "the start is nothing's choice, which is group-offsets", StartupMillis, StartupOffsets)
 	}
 }
 
@@ -162,29 +168,23 @@ func (x *reader) end(out *Run, clock offset.Clock) {
 	c, r := &out.Config, x.r
 	c.End.MaxRecords, _ = x.number(MaxRecords)
 	c.End.JobRecords, _ = x.number(JobRecords)
-	unusedCompanions := func(end string, keys ...string) {
-		for _, k := range keys {
-			if v := r.Get(k); v.Text != "" {
-				out.note(v, "set "+BoundedMode+" too", "%s has no effect: %s", k, end)
-			}
-		}
-	}
+	const hint = "set " + BoundedMode + " too"
 	if r.Has(Until) {
 		c.End.Until = x.position(Until, offset.RoleEnd, clock)
-		unusedCompanions("the end is "+r.Get(Until).Text, BoundedMillis, BoundedOffsets)
+		x.unused(out, hint, "the end is "+r.Get(Until).Text, BoundedMillis, BoundedOffsets)
 		return
 	}
 	v := r.Get(BoundedMode)
 	mode := x.word(BoundedMode)
 	if mode == "" || mode == "unbounded" {
-		unusedCompanions("the run has no end", BoundedMillis, BoundedOffsets)
+		x.unused(out, hint, "the run has no end", BoundedMillis, BoundedOffsets)
 		return
 	}
 	if mode != string(consume.ModeTimestamp) {
-		unusedCompanions("the end is "+mode, BoundedMillis)
+		x.unused(out, hint, "the end is "+mode, BoundedMillis)
 	}
 	if mode != string(consume.ModeSpecific) {
-		unusedCompanions("the end is "+mode, BoundedOffsets)
+		x.unused(out, hint, "the end is "+mode, BoundedOffsets)
 	}
 	topic := ""
 	if len(c.Topics) == 1 {
@@ -239,12 +239,12 @@ func (x *reader) checkpoints(out *Run) {
 	k.Restore = r.Get(Restore).Text
 	x.storage(out)
 	if k.Dir == "" && r.Has(ChkRetention) && k.Interval > 0 {
-		out.note(r.Get(ChkRetention), "name a folder: "+ChkDir, "%s has no effect: checkpoints are in memory", ChkRetention)
+		out.noEffect(r.Get(ChkRetention), "name a folder: "+ChkDir, ChkRetention, "checkpoints are in memory")
 	}
 	if k.Interval == 0 {
 		for _, key := range []string{ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk} {
 			if r.Has(key) {
-				out.note(r.Get(key), "give "+ChkInterval, "%s has no effect: checkpoints are off", key)
+				out.noEffect(r.Get(key), "give "+ChkInterval, key, "checkpoints are off")
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func (x *reader) storage(out *Run) {
 	case "filesystem":
 		conflict(v, false)
 	default:
-		out.note(v, "", "%s=%s has no effect: the engine keeps positions and no other state", Backend, v.Text)
+		out.noEffect(v, "", Backend+"="+v.Text, "the engine keeps positions and no other state")
 	}
 }
 
@@ -337,7 +337,7 @@ func (x *reader) join(out *Run) {
 	if !joins {
 		for _, k := range []string{GroupProtocol, InstanceID, SessionTimeout, Heartbeat, PollInterval, Assignors} {
 			if x.r.Has(k) {
-				out.note(x.r.Get(k), "add {{join}} to read as a member", "%s has no effect: the engine assigns partitions to itself and joins no group", k)
+				out.noEffect(x.r.Get(k), "add {{join}} to read as a member", k, "the engine assigns partitions to itself and joins no group")
 			}
 		}
 		return
@@ -359,7 +359,7 @@ func (x *reader) output(out *Run) {
 	o.MetricsListen = x.r.Get(MetricsListen).Text
 	o.StoreURL = x.r.Get(StoreURL).Text
 	if c := out.Config; o.StoreURL != "" && c.Checkpoints.Interval == 0 && !c.Commit.Auto && c.Join == nil {
-		out.note(x.r.Get(StoreURL), "give "+ChkInterval+", or "+AutoCommit, "%s has no effect: positions are saved when a checkpoint completes or a commit is due, and neither is on", StoreURL)
+		out.noEffect(x.r.Get(StoreURL), "give "+ChkInterval+", or "+AutoCommit, StoreURL, "positions are saved when a checkpoint completes or a commit is due, and neither is on")
 	}
 	for _, d := range []struct {
 		key  string

@@ -50,17 +50,36 @@ func explainedUnset(name string) bool {
 
 func meaning(k config.Key, v Value, run Run) string {
 	c := run.Config
-	checkpoints := c.Checkpoints.Interval > 0
 	switch k.Name {
 	case GroupID:
 		if v.Text == "" {
 			return "no commits, and no start at the group's commits"
 		}
+	case Until:
+		if v.Text == "" && c.End.Until == nil && c.End.MaxRecords == 0 && c.End.JobRecords == 0 {
+			return "the run does not end on its own"
+		}
+	case Rate:
+		if v.Text == "" {
+			return "as fast as the cluster gives"
+		}
+		return c.Rate.String()
+	case Discovery:
+		if c.End.Until != nil || len(c.End.Ranges) > 0 {
+			return "without effect: the run has an end"
+		}
+	}
+	return cmp.Or(startMeaning(k.Name, v, c), checkpointMeaning(k.Name, v, c), k.Why)
+}
+
+// startMeaning is what a setting of the start means, or empty where that is what the table says.
+func startMeaning(key string, v Value, c consume.Config) string {
+	switch key {
 	case From, StartupMode:
 		if !c.Start.IsChosen() {
 			return "not chosen: group-offsets"
 		}
-		if k.Name == StartupMode && v.Text == "" {
+		if key == StartupMode && v.Text == "" {
 			return "the start is " + c.Start.String()
 		}
 		return "start at " + c.Start.String()
@@ -76,46 +95,41 @@ func meaning(k config.Key, v Value, run Run) string {
 		if v.Text == "" {
 			return "a commit or restored offset that has expired stops the run; a time starts at the first record left"
 		}
-	case Until:
-		if v.Text == "" && c.End.Until == nil && c.End.MaxRecords == 0 && c.End.JobRecords == 0 {
-			return "the run does not end on its own"
-		}
+	}
+	return ""
+}
+
+// checkpointMeaning is what a setting of checkpoints and commits means, or empty where that is what the table says.
+func checkpointMeaning(key string, v Value, c consume.Config) string {
+	on := c.Checkpoints.Interval > 0
+	switch key {
 	case AutoCommit:
-		if v.Text == "true" && checkpoints {
+		if v.Text == "true" && on {
 			return "ignored: checkpoints are on"
 		}
 	case AutoInterval:
-		if !c.Commit.Auto && c.Join == nil || checkpoints {
+		if !c.Commit.Auto && c.Join == nil || on {
 			return "without effect: nothing is committed by interval"
 		}
 	case ChkInterval:
-		if !checkpoints {
+		if !on {
 			return "checkpoints are off"
 		}
 		return "a checkpoint every " + c.Checkpoints.Interval.String()
 	case ChkDir:
-		if v.Text == "" {
-			if checkpoints {
-				return "in memory: nothing survives the process"
-			}
-			return "no checkpoints"
+		if v.Text != "" {
+			return "kept in " + consumeJobDir(c)
 		}
-		return "kept in " + consumeJobDir(c)
+		if on {
+			return "in memory: nothing survives the process"
+		}
+		return "no checkpoints"
 	case ChkMode, ChkTimeout, ChkPause, ChkConcurrent, ChkTolerable, ChkRetained, ChkRetention, CommitChk:
-		if !checkpoints {
+		if !on {
 			return "without effect: checkpoints are off"
 		}
-	case Rate:
-		if v.Text == "" {
-			return "as fast as the cluster gives"
-		}
-		return c.Rate.String()
-	case Discovery:
-		if c.End.Until != nil || len(c.End.Ranges) > 0 {
-			return "without effect: the run has an end"
-		}
 	}
-	return k.Why
+	return ""
 }
 
 func consumeJobDir(c consume.Config) string {
@@ -127,62 +141,82 @@ var generated = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-|^console-consum
 // Checks hold a run against a check list for production.
 func (r *Resolved) Checks(run Run) []Check {
 	c := run.Config
-	committer, why := c.Committer()
-	var out []Check
-	add := func(name string, ok bool, format string, args ...any) {
-		out = append(out, Check{name, ok, fmt.Sprintf(format, args...)})
-	}
+	return []Check{r.groupCheck(c), r.committerCheck(c), checkpointsCheck(c), startCheck(c), fallbackCheck(c), expiryCheck(c.Policies), foreignCheck(c.Policies)}
+}
+
+func check(name string, ok bool, format string, args ...any) Check {
+	return Check{name, ok, fmt.Sprintf(format, args...)}
+}
+
+func (r *Resolved) groupCheck(c consume.Config) Check {
+	const name = "stable group.id"
 	switch {
 	case c.Group == "":
-		add("stable group.id", false, "none: positions are only in checkpoints, and lag is in no monitoring")
+		return check(name, false, "none: positions are only in checkpoints, and lag is in no monitoring")
 	case generated.MatchString(c.Group):
-		add("stable group.id", false, "%s looks generated: the next start would not find its commits", c.Group)
-	default:
-		add("stable group.id", true, "%s (%s)", c.Group, r.Get(GroupID).Source)
+		return check(name, false, "%s looks generated: the next start would not find its commits", c.Group)
 	}
+	return check(name, true, "%s (%s)", c.Group, r.Get(GroupID).Source)
+}
+
+func (r *Resolved) committerCheck(c consume.Config) Check {
+	const name = "one committer"
+	committer, why := c.Committer()
 	switch {
 	case c.Commit.Auto && c.Checkpoints.Interval > 0:
-		add("one committer", false, "checkpoints commit, and enable.auto.commit (%s) is ignored: leave it out", r.Get(AutoCommit).Source)
+		return check(name, false, "checkpoints commit, and enable.auto.commit (%s) is ignored: leave it out", r.Get(AutoCommit).Source)
 	case committer == consume.CommitsNever:
-		add("one committer", false, "nothing commits: %s", why)
-	default:
-		add("one committer", true, "%s: %s", committer, why)
+		return check(name, false, "nothing commits: %s", why)
 	}
+	return check(name, true, "%s: %s", committer, why)
+}
+
+func checkpointsCheck(c consume.Config) Check {
+	const name = "checkpoints"
 	switch k := c.Checkpoints; {
 	case k.Interval == 0 && c.Join != nil:
-		add("checkpoints", true, "the group's commits stand in for them")
+		return check(name, true, "the group's commits stand in for them")
 	case k.Interval == 0:
-		add("checkpoints", false, "off: after a crash the run continues at the group's commits, or at its start")
+		return check(name, false, "off: after a crash the run continues at the group's commits, or at its start")
 	case k.Dir == "":
-		add("checkpoints", false, "every %s, in memory: nothing survives the process", k.Interval)
+		return check(name, false, "every %s, in memory: nothing survives the process", k.Interval)
 	case k.Retention == consume.NoExternalized:
-		add("checkpoints", false, "every %s, and none survives a failure (%s)", k.Interval, k.Retention)
-	default:
-		add("checkpoints", true, "every %s in %s", k.Interval, consumeJobDir(c))
+		return check(name, false, "every %s, and none survives a failure (%s)", k.Interval, k.Retention)
 	}
-	switch {
-	case !c.Start.IsChosen():
-		add("start chosen", false, "no start was chosen, which means group-offsets")
-	default:
-		add("start chosen", true, "%s", offset.Mask(c.Start.String()))
+	return check(name, true, "every %s in %s", c.Checkpoints.Interval, consumeJobDir(c))
+}
+
+func startCheck(c consume.Config) Check {
+	const name = "start chosen"
+	if !c.Start.IsChosen() {
+		return check(name, false, "no start was chosen, which means group-offsets")
 	}
+	return check(name, true, "%s", offset.Mask(c.Start.String()))
+}
+
+func fallbackCheck(c consume.Config) Check {
+	const name = "fallback chosen"
 	switch {
 	case c.Start.Mode() != consume.ModeGroupOffsets:
-		add("fallback chosen", true, "not needed: the start is %s", offset.Mask(c.Start.String()))
+		return check(name, true, "not needed: the start is %s", offset.Mask(c.Start.String()))
 	case c.Policies.Reset == "" && c.Policies.IfNoCommit == "":
-		add("fallback chosen", false, "auto.offset.reset is not set: a new partition's first records can be passed over")
-	default:
-		add("fallback chosen", true, "%s", cmp.Or(string(c.Policies.IfNoCommit), string(c.Policies.Reset)))
+		return check(name, false, "auto.offset.reset is not set: a new partition's first records can be passed over")
 	}
-	if c.Policies.IfExpired == offset.IfExpiredEarliest || c.Policies.Reset == consume.ResetEarliest || c.Policies.Reset == consume.ResetLatest {
-		add("expiry", true, "an offset that has expired continues at %s, with a warning", cmp.Or(string(c.Policies.IfExpired), string(c.Policies.Reset)))
-	} else {
-		add("expiry", true, "an offset that has expired stops the run with what is lost")
+	return check(name, true, "%s", cmp.Or(string(c.Policies.IfNoCommit), string(c.Policies.Reset)))
+}
+
+func expiryCheck(p consume.Policies) Check {
+	const name = "expiry"
+	if p.IfExpired == offset.IfExpiredEarliest || p.Reset == consume.ResetEarliest || p.Reset == consume.ResetLatest {
+		return check(name, true, "an offset that has expired continues at %s, with a warning", cmp.Or(string(p.IfExpired), string(p.Reset)))
 	}
-	if c.Policies.FailOnForeign {
-		add("foreign committers", true, "stop the run")
-	} else {
-		add("foreign committers", true, "are told; on_foreign_commit: fail stops the run")
+	return check(name, true, "an offset that has expired stops the run with what is lost")
+}
+
+func foreignCheck(p consume.Policies) Check {
+	const name = "foreign committers"
+	if p.FailOnForeign {
+		return check(name, true, "stop the run")
 	}
-	return out
+	return check(name, true, "are told; on_foreign_commit: fail stops the run")
 }

@@ -135,7 +135,7 @@ func (s *Set) unknown(name string, v config.Value) {
 	case v.Source.Kind == config.FromProperties:
 		s.idle = append(s.idle, v)
 	case why != "":
-		s.warn(where, "", "%s has no effect: %s", v.As, why)
+		s.warn(where, "", "%s", config.NoEffect(v.As, why))
 	case v.Source.Kind == config.FromFlinkConf:
 		s.unused = append(s.unused, v)
 	case strings.HasPrefix(name, "properties."):
