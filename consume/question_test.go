@@ -62,34 +62,37 @@ func ranges(t *testing.T, texts ...string) consume.End {
 	return e
 }
 
-// Every kind of changed question is refused, with both sides named; nothing is read, and the checkpoint stays.
 func TestRestoreRefusesAnotherQuestion(t *testing.T) {
 	_, cl := fake(t)
-	const topic = "asked"
-	base := asking(t, cl, topic)
-	kafkatest.CreateTopic(t, cl, "beside", 1)
+	testRestoreRefuses(t, cl, "asked")
+}
+
+// Every kind of changed question is refused, with both sides named; nothing is read, and the checkpoint stays.
+func testRestoreRefuses(t *testing.T, cl *kgo.Client, topic string) {
+	base, beside := asking(t, cl, topic), topic+"-beside"
+	kafkatest.CreateTopic(t, cl, beside, 1)
 	noTopics := func(c *consume.Config) { c.Topics, c.Start = nil, consume.Start{} }
 	for name, c := range map[string]struct {
 		then, now func(*consume.Config)
 		says      []string
 	}{
-		"fewer partitions": {func(*consume.Config) {}, func(c *consume.Config) { c.Topics[0].Partitions = []int32{0} }, []string{"then asked", "now asked:0"}},
-		"another topic":    {func(*consume.Config) {}, func(c *consume.Config) { c.Topics = topics(topic, "beside") }, []string{"then asked,", "now asked, beside"}},
+		"fewer partitions": {func(*consume.Config) {}, func(c *consume.Config) { c.Topics[0].Partitions = []int32{0} }, []string{"then " + topic, "now " + topic + ":0"}},
+		"another topic":    {func(*consume.Config) {}, func(c *consume.Config) { c.Topics = topics(topic, beside) }, []string{"then " + topic + ",", "now " + topic + ", " + beside}},
 		"no end any more":  {func(c *consume.Config) { c.End = until(t, "latest") }, func(*consume.Config) {}, []string{"end: then latest, now none"}},
 		"another end":      {func(c *consume.Config) { c.End = until(t, "15") }, func(c *consume.Config) { c.End = until(t, "12") }, []string{"end: then 15, now 12"}},
-		"another range": {func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=0:20") }, func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:1=5:8") },
-			[]string{"then asked:0=0:20", "now asked:1=5:8"}},
+		"another range": {func(c *consume.Config) { noTopics(c); c.End = ranges(t, topic+":0=0:20") }, func(c *consume.Config) { noTopics(c); c.End = ranges(t, topic+":1=5:8") },
+			[]string{"then " + topic + ":0=0:20", "now " + topic + ":1=5:8"}},
 		"another part": {func(c *consume.Config) {
 			noTopics(c)
-			c.End = ranges(t, "asked:0=0:10")
+			c.End = ranges(t, topic+":0=0:10")
 			c.End.Part = "part 1 of 2 of work"
 		},
 			func(c *consume.Config) {
 				noTopics(c)
-				c.End = ranges(t, "asked:0=10:20")
+				c.End = ranges(t, topic+":0=10:20")
 				c.End.Part = "part 2 of 2 of work"
 			}, []string{"(part 1 of 2 of work)", "(part 2 of 2 of work)"}},
-		"ranges instead of a topic": {func(*consume.Config) {}, func(c *consume.Config) { noTopics(c); c.End = ranges(t, "asked:0=0:20") }, []string{"topics: then asked, now none", "now asked:0=0:20"}},
+		"ranges instead of a topic": {func(*consume.Config) {}, func(c *consume.Config) { noTopics(c); c.End = ranges(t, topic+":0=0:20") }, []string{"topics: then " + topic + ", now none", "now " + topic + ":0=0:20"}},
 		"another limit":             {func(c *consume.Config) { c.End.JobRecords = 50 }, func(c *consume.Config) { c.End.JobRecords = 40 }, []string{"records of the job: then 50, now 40"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,49 +120,57 @@ func TestRestoreRefusesAnotherQuestion(t *testing.T) {
 	}
 }
 
-// The same question is none to ask about, however it is written; a relative time is the same an hour later.
 func TestRestoreSameQuestion(t *testing.T) {
 	_, cl := fake(t)
-	cfg := asking(t, cl, "same")
-	cfg.Topics, cfg.End = []offset.TopicSpec{{Topic: "same", Partitions: []int32{2, 0}}}, until(t, "@-1s")
+	testRestoreSame(t, cl, "same")
+}
+
+// The same question is none to ask about, however it is written; a relative time is the same an hour later.
+func testRestoreSame(t *testing.T, cl *kgo.Client, topic string) {
+	cfg := asking(t, cl, topic)
+	cfg.Topics, cfg.End = []offset.TopicSpec{{Topic: topic, Partitions: []int32{2, 0}}}, until(t, "@-1s")
 	first := suspendAfter(t, cfg, 7)
-	cfg.Topics, cfg.End, cfg.Checkpoints.Restore = []offset.TopicSpec{{Topic: "same", Partitions: []int32{0, 2}}}, until(t, "@-1s"), consume.RestoreLatest
+	cfg.Topics, cfg.End, cfg.Checkpoints.Restore = []offset.TopicSpec{{Topic: topic, Partitions: []int32{0, 2}}}, until(t, "@-1s"), consume.RestoreLatest
 	rest, sum, err := readAll(t, cfg)
-	if got := all(first, rest); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, all(span("same", 0, 0, 20), span("same", 2, 0, 20))) {
+	if got := all(first, rest); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, all(span(topic, 0, 0, 20), span(topic, 2, 0, 20))) {
 		t.Errorf("%v: %v", err, got)
 	}
 }
 
-// Told so, a restore reads what the checkpoint's run was asked, or what it is asked itself.
 func TestRestoreWith(t *testing.T) {
 	_, cl := fake(t)
-	base := asking(t, cl, "with")
+	testRestoreWith(t, cl, "with")
+}
+
+// Told so, a restore reads what the checkpoint's run was asked, or what it is asked itself.
+func testRestoreWith(t *testing.T, cl *kgo.Client, topic string) {
+	base := asking(t, cl, topic)
 	bounded := func(c *consume.Config, with consume.RestoreWith, texts ...string) {
 		c.Topics, c.Start, c.End = nil, consume.Start{}, ranges(t, texts...)
 		c.Checkpoints.RestoreWith = with
 	}
 	fresh := func(t *testing.T) consume.Config {
 		cfg := base
-		cfg.Topics, cfg.Checkpoints.Dir = topics("with"), t.TempDir()
+		cfg.Topics, cfg.Checkpoints.Dir = topics(topic), t.TempDir()
 		return cfg
 	}
 	t.Run("old range", func(t *testing.T) {
 		cfg := fresh(t)
-		bounded(&cfg, "", "with:0=0:10")
+		bounded(&cfg, "", topic+":0=0:10")
 		suspendAfter(t, cfg, 4)
-		bounded(&cfg, consume.RestoreOld, "with:0=10:20")
+		bounded(&cfg, consume.RestoreOld, topic+":0=10:20")
 		cfg.Checkpoints.Restore = consume.RestoreLatest
-		if got, sum, err := readAll(t, cfg); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, span("with", 0, 4, 10)) {
+		if got, sum, err := readAll(t, cfg); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, span(topic, 0, 4, 10)) {
 			t.Errorf("%v: %v", err, got)
 		}
 	})
 	t.Run("new range", func(t *testing.T) {
 		cfg := fresh(t)
-		bounded(&cfg, "", "with:0=0:10", "with:1=0:10")
+		bounded(&cfg, "", topic+":0=0:10", topic+":1=0:10")
 		suspendAfter(t, cfg, 20-3)
-		bounded(&cfg, consume.RestoreNew, "with:0=10:20", "with:2=5:8")
+		bounded(&cfg, consume.RestoreNew, topic+":0=10:20", topic+":2=5:8")
 		cfg.Checkpoints.Restore = consume.RestoreLatest
-		if got, sum, err := readAll(t, cfg); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, all(span("with", 0, 10, 20), span("with", 2, 5, 8))) {
+		if got, sum, err := readAll(t, cfg); err != nil || sum.Ended != consume.Finished || !slices.Equal(got, all(span(topic, 0, 10, 20), span(topic, 2, 5, 8))) {
 			t.Errorf("%v: %v", err, got)
 		}
 	})
@@ -169,7 +180,7 @@ func TestRestoreWith(t *testing.T) {
 		cfg.Checkpoints.Restore, cfg.Checkpoints.RestoreWith, cfg.Topics[0].Partitions = consume.RestoreLatest, consume.RestoreNew, []int32{0}
 		left := 20
 		for _, r := range first {
-			if strings.HasPrefix(r, "with:0@") {
+			if strings.HasPrefix(r, topic+":0@") {
 				left--
 			}
 		}
@@ -177,9 +188,9 @@ func TestRestoreWith(t *testing.T) {
 		if c, _ := newest(t, cfg); len(c.Partitions) != 3 {
 			t.Errorf("the checkpoint holds %d partitions, want all three", len(c.Partitions))
 		}
-		cfg.Topics, cfg.End = topics("with"), until(t, "latest")
+		cfg.Topics, cfg.End = topics(topic), until(t, "latest")
 		third, _, err := readAll(t, cfg)
-		if got := all(first, second, third); err != nil || !slices.Equal(got, all(span("with", 0, 0, 20), span("with", 1, 0, 20), span("with", 2, 0, 20))) {
+		if got := all(first, second, third); err != nil || !slices.Equal(got, all(span(topic, 0, 0, 20), span(topic, 1, 0, 20), span(topic, 2, 0, 20))) {
 			t.Errorf("%v: %d records, want each of 60 once: %v", err, len(got), got)
 		}
 	})
@@ -201,10 +212,14 @@ func TestRestoreWith(t *testing.T) {
 	})
 }
 
-// A limit counts from this run, or from the job's begin, by its name; one that is reached already is refused.
 func TestRecordLimits(t *testing.T) {
 	_, cl := fake(t)
-	cfg := asking(t, cl, "limits")
+	testRecordLimits(t, cl, "limits")
+}
+
+// A limit counts from this run, or from the job's begin, by its name; one that is reached already is refused.
+func testRecordLimits(t *testing.T, cl *kgo.Client, topic string) {
+	cfg := asking(t, cl, topic)
 	seen := suspendAfter(t, cfg, 8)
 	cfg.Checkpoints.Restore = consume.RestoreLatest
 	for range 2 {
@@ -232,12 +247,16 @@ func TestRecordLimits(t *testing.T) {
 	}
 }
 
-// A run that goes back to an older checkpoint begins a branch: whatever happens next, the newest is never the old branch's.
 func TestBranchWins(t *testing.T) {
 	_, cl := fake(t)
+	testBranchWins(t, cl, "branch-")
+}
+
+// A run that goes back to an older checkpoint begins a branch: whatever happens next, the newest is never the old branch's.
+func testBranchWins(t *testing.T, cl *kgo.Client, prefix string) {
 	for _, how := range []string{"crash", "finish", "elsewhere"} {
 		t.Run(how, func(t *testing.T) {
-			cfg := asking(t, cl, "branch-"+how)
+			cfg := asking(t, cl, prefix+how)
 			cfg.Checkpoints.Retained, cfg.Checkpoints.RestoreWith = 5, consume.RestoreNew
 			suspendAfter(t, cfg, 5)
 			old, _ := newest(t, cfg)

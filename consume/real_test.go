@@ -229,3 +229,13 @@ func TestRealMemberIdle(t *testing.T) {
 
 // A topic made again gets no commit of the old one's offsets.
 func TestRealRecreatedTopic(t *testing.T) { testRecreatedTopic(t, real.Kafka(t).Client(t), "real-") }
+
+// Restores of every kind of changed question: refused, or taken when told.
+func TestRealRestoreQuestions(t *testing.T) {
+	cl := real.Kafka(t).Client(t)
+	testRestoreRefuses(t, cl, "real-asked")
+	testRestoreSame(t, cl, "real-same")
+	testRestoreWith(t, cl, "real-with")
+	testRecordLimits(t, cl, "real-limits")
+	testBranchWins(t, cl, "real-branch-")
+}
