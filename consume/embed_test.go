@@ -115,3 +115,74 @@ func TestWriteThatIsStopped(t *testing.T) {
 		t.Errorf("%v: %v", err, got)
 	}
 }
+
+// partSink takes half of the batch at offset 10, and then does what it is told to with the other half.
+type partSink struct {
+	collector
+	rest func(context.Context, consume.Batch) error
+	half int // records it has taken first
+	size int // records of the batch
+}
+
+func (s *partSink) Write(ctx context.Context, b consume.Batch) error {
+	if b.Records[0].Offset != 10 {
+		return s.collector.Write(ctx, b)
+	}
+	s.size, s.half = len(b.Records), len(b.Records)/2
+	first, last := b, b
+	first.Records, last.Records = b.Records[:s.half], b.Records[s.half:]
+	if err := s.collector.Write(ctx, first); err != nil {
+		return err
+	}
+	return s.rest(ctx, last)
+}
+
+// A sink that has taken a part of a batch when the run is stopped takes the rest too, and nothing comes twice; or it returns
+// another error than the context's, and then no checkpoint and no commit holds the batch: nothing is left out.
+func TestWriteTakesAPart(t *testing.T) {
+	_, cl := fake(t)
+	gone := errors.New("gone")
+	for name, fails := range map[string]error{"rest": nil, "fails": gone} {
+		t.Run(name, func(t *testing.T) {
+			topic := "part-" + name
+			kafkatest.CreateTopic(t, cl, topic, 1)
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 10, 1000, 1)...)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			sink := &partSink{}
+			sink.rest = func(ctx context.Context, b consume.Batch) error {
+				cancel(consume.ErrSuspended)
+				<-ctx.Done()
+				if fails != nil {
+					return fails
+				}
+				return sink.collector.Write(ctx, b)
+			}
+			cfg := job(t, cl, sink, topic)
+			cfg.Group = topic
+			done := make(chan error, 1)
+			go func() {
+				_, err := consume.Run(ctx, cfg)
+				done <- err
+			}()
+			kafkatest.Until(t, "the first batch is committed", func() bool { return kafkatest.CommittedOffsets(t, cl, topic, topic)[0] == 10 })
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 10, 2000, 1)...)
+			if err := <-done; !errors.Is(err, fails) {
+				t.Fatalf("the run ended with %v, want %v", err, fails)
+			}
+			next, again := int64(10+sink.size), 0
+			if fails != nil {
+				next, again = 10, sink.half
+			}
+			at, _ := newest(t, cfg)
+			if commit := kafkatest.CommittedOffsets(t, cl, topic, topic)[0]; at.Partitions[0].Offset != next || commit != next {
+				t.Errorf("the checkpoint holds %d and the group %d, want %d", at.Partitions[0].Offset, commit, next)
+			}
+			cfg.Checkpoints.Restore, cfg.End = consume.RestoreLatest, consume.UntilLatest()
+			rest, _, err := readAll(t, cfg)
+			got := all(sink.sorted(), rest)
+			if n := len(got) - 20; err != nil || n != again || !slices.Equal(slices.Compact(got), all(span(topic, 0, 0, 20))) {
+				t.Errorf("%v: %d records came again, want %d: %v", err, n, again, got)
+			}
+		})
+	}
+}

@@ -23,7 +23,8 @@ type Sink interface {
 	// ctx ends when the run is to stop. An error that is ctx's (errors.Is(err, ctx.Err())) says that the sink has taken
 	// nothing of the batch: the last checkpoint and the last commit then lie before it, and a restore gives the whole batch
 	// again. A sink that has taken a part of the batch when ctx ends must take the rest, or return another error, which ends
-	// the run without a last checkpoint.
+	// the run without a last checkpoint or commit: what was taken since the checkpoint before comes again after a restore,
+	// unless the sink takes it back. An error that wraps ctx's, as drivers return, must not be passed on after a part.
 	Write(ctx context.Context, b Batch) error
 	// Checkpoint draws a line: everything written so far belongs to this checkpoint. It does what must be done between two
 	// writes (hand buffers to the system, begin another file) and returns the rest, which runs beside later writes and
