@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -64,8 +66,8 @@ func fill(ctx context.Context, addr, topic string, partitions, records int) erro
 }
 
 // readAlone reads the topic to its end with the options that the engine uses, and touches every record as a program that
-// does something with them would.
-func readAlone(ctx context.Context, addr, topic string) error {
+// does something with them would. With an out it writes the values there, a line each, through a buffer as large as koffset's.
+func readAlone(ctx context.Context, addr, topic string, out io.Writer) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	if err != nil {
 		return err
@@ -86,12 +88,25 @@ func readAlone(ctx context.Context, addr, topic string) error {
 	}
 	defer cl.Close()
 	var bytes int64
+	w := bufio.NewWriterSize(out, 128<<10)
 	for left > 0 {
 		fs := cl.PollFetches(ctx)
 		if err := fs.Err(); err != nil {
 			return err
 		}
-		fs.EachRecord(func(r *kgo.Record) { bytes += int64(len(r.Value)); left-- })
+		fs.EachRecord(func(r *kgo.Record) {
+			bytes += int64(len(r.Value))
+			left--
+			if out != nil {
+				_, _ = w.Write(r.Value) // an error stays in w
+				_ = w.WriteByte('\n')
+			}
+		})
+	}
+	if out != nil {
+		if err := w.Flush(); err != nil {
+			return err
+		}
 	}
 	if bytes == 0 {
 		return fmt.Errorf("nothing was read")

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ func main() {
 	runs := flag.Int("runs", 5, "counted runs of each contender")
 	records := flag.Int("records", 5_000_000, "records of the topic")
 	alone := flag.Bool("alone", false, "internal: read the topic with kgo alone")
+	write := flag.Bool("write", false, "internal: with -alone, write the values to stdout")
 	topic := flag.String("topic", "koffset-bench", "the topic; the number of partitions is added to it")
 	var counts []int
 	flag.Func("partitions", "numbers of partitions, each a table of its own (default 4,300)", func(s string) error {
@@ -45,7 +47,11 @@ func main() {
 	flag.Parse()
 	ctx := context.Background()
 	if *alone {
-		if err := readAlone(ctx, *addr, *topic); err != nil {
+		var out io.Writer
+		if *write {
+			out = os.Stdout
+		}
+		if err := readAlone(ctx, *addr, *topic, out); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -183,6 +189,7 @@ func report(list []*contender, records int) bool {
 
 const (
 	nameAlone = "kgo alone, same options, GOGC=400"
+	nameAPipe = "kgo alone, values | cat"
 	nameNull  = "koffset consume > /dev/null"
 	namePipe  = "koffset consume | cat"
 	nameKcat  = "kcat > /dev/null"
@@ -207,8 +214,13 @@ func contenders(ctx context.Context, bin, dir, addr, topic string, records int) 
 	}
 	list := []*contender{
 		{name: nameAlone, run: process(measure.Command{Name: nameAlone, Path: self, Args: []string{"-alone", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})},
+		{name: nameAPipe, run: func(ctx context.Context) (measure.Sample, error) {
+			return piped(ctx, measure.Command{Name: nameAPipe, Path: self, Args: []string{"-alone", "-write", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})
+		}},
 		{name: nameNull, run: process(measure.Command{Name: nameNull, Path: bin, Args: args, Env: env, Out: null})},
-		{name: namePipe, run: func(ctx context.Context) (measure.Sample, error) { return piped(ctx, bin, args, env) }},
+		{name: namePipe, run: func(ctx context.Context) (measure.Sample, error) {
+			return piped(ctx, measure.Command{Name: namePipe, Path: bin, Args: args, Env: env})
+		}},
 	}
 	if kcat, err := exec.LookPath("kcat"); err == nil {
 		list = append(list, &contender{name: nameKcat, run: process(measure.Command{Name: nameKcat, Path: kcat,
@@ -224,8 +236,8 @@ func contenders(ctx context.Context, bin, dir, addr, topic string, records int) 
 	return list, nil
 }
 
-// piped runs koffset with another process at the end of a pipe. The memory is koffset's.
-func piped(ctx context.Context, bin string, args, env []string) (measure.Sample, error) {
+// piped runs a command with another process at the end of a pipe. Memory and processor time are the command's.
+func piped(ctx context.Context, c measure.Command) (measure.Sample, error) {
 	// A real pipe between the two: anything but a file would be copied once more, in this process.
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -241,7 +253,8 @@ func piped(ctx context.Context, bin string, args, env []string) (measure.Sample,
 	if err := cat.Start(); err != nil {
 		return measure.Sample{}, err
 	}
-	s, err := measure.Run(ctx, measure.Command{Name: namePipe, Path: bin, Args: args, Env: env, Out: w})
+	c.Out = w
+	s, err := measure.Run(ctx, c)
 	return s, errors.Join(err, w.Close(), r.Close(), cat.Wait())
 }
 
