@@ -34,11 +34,12 @@ func arrows() map[string][]string {
 		"internal/wholefile":   {},
 		"cmd":                  {"cmd/...", "internal/render", "offset"},
 		"cmd/foreign":          {},
-		"cmd/cli":              {"cmd/foreign", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/config", "internal/conn", "internal/consumeconf", "internal/render", "internal/wholefile", "migrate/...", "offset"},
+		"cmd/cli":              {"cmd/foreign", "checkpointfile/...", "completions", "consume/...", "history", "inspect", "internal/config", "internal/conn", "internal/consumeconf", "internal/render", "internal/wholefile", "migrate/...", "offset"},
 		"cmd/act":              {"cmd/cli", "checkpointfile/...", "inspect", "internal/render", "internal/wholefile", "offset", "reset"},
 		"completions":          {"inspect", "internal/wholefile", "offset"},
 		"offset":               {},
 		"inspect":              {"internal/records", "offset"},
+		"history":              {"inspect", "internal/records", "offset"},
 		"checkpointfile":       {"offset", "checkpointfile/flink", "internal/wholefile"},
 		"reset":                {"inspect", "internal/commits", "internal/records", "checkpointfile/...", "offset"},
 		"consume":              {"inspect", "internal/commits", "internal/metrics", "internal/records", "checkpointfile/...", "offset"},
@@ -62,7 +63,7 @@ func arrows() map[string][]string {
 		"internal/render/...":  {"internal/render/..."},
 	}
 	for _, room := range rooms() {
-		all[room] = []string{"cmd/cli", "cmd/act", "cmd/foreign", "checkpointfile/...", "completions", "consume/...", "inspect", "internal/...", "migrate/...", "offset", "reset"}
+		all[room] = []string{"cmd/cli", "cmd/act", "cmd/foreign", "checkpointfile/...", "completions", "consume/...", "history", "inspect", "internal/...", "migrate/...", "offset", "reset"}
 	}
 	return all
 }
@@ -79,7 +80,7 @@ func outside() map[string][]string {
 		"github.com/spf13/":                       {"cmd/...", "completions"},
 		"github.com/olekukonko/tablewriter":       {"internal/render"},
 		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
-		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "inspect", "internal/commits", "internal/conn", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
+		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "history", "inspect", "internal/commits", "internal/conn", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
 		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
 		"go.yaml.in/yaml":                         {"internal/config", "internal/conn", "internal/consumeconf"},
 		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},

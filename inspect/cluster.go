@@ -34,7 +34,7 @@ func ReadCluster(ctx context.Context, cl *kgo.Client) (Cluster, error) {
 	// The offsets topic comes along: the list of groups is compared with it.
 	req := kmsg.NewPtrMetadataRequest()
 	rt := kmsg.NewMetadataRequestTopic()
-	rt.Topic = kmsg.StringPtr(offsetsTopicName)
+	rt.Topic = kmsg.StringPtr(OffsetsTopic)
 	req.Topics = append(req.Topics, rt)
 	resp, err := metadata(ctx, cl, req)
 	if err != nil {

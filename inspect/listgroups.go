@@ -191,7 +191,7 @@ func (e *UnlistedError) Error() string {
 	if len(e.Partitions) == 1 {
 		noun = "partition"
 	}
-	return fmt.Sprintf("list the groups of %s %s of %d of %s, %s", noun, joinNumbers(e.Partitions), e.Of, offsetsTopicName, e.Why)
+	return fmt.Sprintf("list the groups of %s %s of %d of %s, %s", noun, joinNumbers(e.Partitions), e.Of, OffsetsTopic, e.Why)
 }
 
 func joinNumbers(ns []int32) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// offsetsTopicName is the topic that holds the groups: the leader of a partition coordinates the groups that hash to it.
-const offsetsTopicName = "__consumer_offsets"
+// OffsetsTopic is the topic that holds the groups: the leader of a partition coordinates the groups that hash to it.
+const OffsetsTopic = "__consumer_offsets"
 
 // offsetsTopic is who leads which partition of the offsets topic.
 type offsetsTopic struct {
@@ -28,7 +28,7 @@ type leader struct {
 func newOffsetsTopic(resp *kmsg.MetadataResponse) offsetsTopic {
 	o := offsetsTopic{leaders: map[int32]leader{}}
 	for _, t := range resp.Topics {
-		if t.Topic == nil || *t.Topic != offsetsTopicName || t.ErrorCode != 0 {
+		if t.Topic == nil || *t.Topic != OffsetsTopic || t.ErrorCode != 0 {
 			continue
 		}
 		o.known = true
@@ -52,9 +52,9 @@ func (o offsetsTopic) leads(node int32) bool {
 	return false
 }
 
-// coordinating is the partition of the offsets topic that a group hashes to: the absolute value of the name's Java hash code,
+// OffsetsPartition is the partition of the offsets topic that a group hashes to: the absolute value of the name's Java hash code,
 // modulo the partitions (GroupCoordinatorService.partitionFor).
-func coordinating(group string, partitions int32) int32 {
+func OffsetsPartition(group string, partitions int32) int32 {
 	var h int32
 	for _, c := range utf16.Encode([]rune(group)) {
 		h = 31*h + int32(c)
@@ -68,7 +68,7 @@ func coordinating(group string, partitions int32) int32 {
 // probeName is a group name on a partition that nobody has.
 func probeName(n, partitions int32) string {
 	for i := 0; ; i++ {
-		if name := fmt.Sprintf("koffset-asks-whether-you-coordinate-%d", i); coordinating(name, partitions) == n {
+		if name := fmt.Sprintf("koffset-asks-whether-you-coordinate-%d", i); OffsetsPartition(name, partitions) == n {
 			return name
 		}
 	}

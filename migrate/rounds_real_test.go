@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/migrate"
 )
@@ -53,7 +54,7 @@ func TestCommitsExpire(t *testing.T) {
 	kafkatest.Produce(t, dst, copies...)
 	kafkatest.Commit(t, src, "kept", kafkatest.At("expire", 0, 40))
 	kafkatest.Commit(t, src, "lost", kafkatest.At("expire", 0, 40))
-	keeps, err := migrate.ReadCommitRetention(t.Context(), dst)
+	keeps, err := inspect.ReadCommitRetention(t.Context(), dst)
 	if err != nil || keeps != time.Minute {
 		t.Fatalf("the target keeps commits for %s, %v", keeps, err)
 	}

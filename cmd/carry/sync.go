@@ -14,6 +14,7 @@ import (
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
@@ -127,7 +128,7 @@ const unknownRetention = 24 * time.Hour
 func (o *syncOptions) retention(ctx context.Context, target *cli.Session) time.Duration {
 	ctx, cancel := target.Phase(ctx, "read how long commits are kept")
 	defer cancel()
-	d, err := migrate.ReadCommitRetention(ctx, target.Client)
+	d, err := inspect.ReadCommitRetention(ctx, target.Client)
 	if err != nil {
 		o.app.Streams.Note("how long the target keeps commits is not known (%v): they are committed again every %s", cli.Cause(ctx, err), offset.FormatDuration(unknownRetention/2))
 		return unknownRetention

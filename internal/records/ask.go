@@ -278,6 +278,7 @@ func (r *run) visit(t *task, b batch, over aborts, decompressor func() (kgo.Deco
 	}
 	if b.control() {
 		over.end(b, records)
+		t.tellMarkers(records)
 		t.next = next
 		return nil
 	}
@@ -295,4 +296,16 @@ func (r *run) visit(t *task, b batch, over aborts, decompressor func() (kgo.Deco
 	}
 	t.next = next
 	return nil
+}
+
+// tellMarkers hands out the ends of transactions among control records.
+func (t *task) tellMarkers(records []*kgo.Record) {
+	if t.Walk.Marker == nil {
+		return
+	}
+	for _, rec := range records {
+		if commit, ok := marker(rec.Key); ok && rec.Offset < t.Until {
+			t.Walk.Marker(Marker{Offset: rec.Offset, Time: rec.Timestamp, Producer: rec.ProducerID, Commit: commit})
+		}
+	}
 }

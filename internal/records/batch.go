@@ -112,7 +112,15 @@ func (a aborts) end(b batch, records []*kgo.Record) {
 	if !a.covers(b) || len(records) == 0 {
 		return
 	}
-	if key := records[0].Key; len(key) >= 4 && key[2] == 0 && key[3] == 0 { // version, then the type: 0 is an abort
+	if commit, ok := marker(records[0].Key); ok && !commit {
 		a[b.producerID] = a[b.producerID][1:]
 	}
+}
+
+// marker reads the key of a control record: a version, then the type. ok is false where it ends no transaction.
+func marker(key []byte) (commit, ok bool) {
+	if len(key) < 4 || key[2] != 0 {
+		return false, false
+	}
+	return key[3] == 1, key[3] <= 1
 }

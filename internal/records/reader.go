@@ -113,11 +113,22 @@ type Walk struct {
 	// walk. Walks run side by side: each Visit is called by one goroutine at a time, those of different walks at once. One
 	// that blocks holds up the others when the memory is used up, so it must not wait for another walk.
 	Visit func(Record) (more bool)
+	// Marker, where it is set, is told the ends of transactions in the stretch, each in its place among Visit's records: whoever
+	// reads what is not committed yet learns by them what became of it.
+	Marker func(Marker)
 	// Enough, where it is set, is asked after each answer of the broker whether the walk may end. What came with the answer
 	// was visited by then.
 	Enough func() bool
 	// Bytes is how much to ask for at first; 0 for 64 KiB. It grows with every answer.
 	Bytes int32
+}
+
+// Marker is the end of a producer's transaction, as the log has it.
+type Marker struct {
+	Offset   int64
+	Time     time.Time
+	Producer int64
+	Commit   bool // false is an abort
 }
 
 // End is how a walk ended.

@@ -255,3 +255,40 @@ func TestDamagedBatch(t *testing.T) {
 		t.Errorf("%q, %+v", got, ends[0])
 	}
 }
+
+// Who reads what is not committed learns by the markers what became of it, each in its place among the records.
+func TestWalkMarkers(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	tx := kafkatest.OpenF3(t, cl, "")
+	for _, c := range []struct {
+		from, until int64
+		want        string
+	}{
+		{0, 11, "0 1 2 commit3 4 5 abort6 7 8 9 10 "},
+		{0, 6, "0 1 2 commit3 4 5 "},
+		{3, 6, "commit3 4 5 "},
+	} {
+		got, producers := "", map[int64]bool{}
+		ends := records.Reader{Client: cl}.Walk(t.Context(), []records.Walk{{
+			Span: records.Span{Partition: offset.Partition{Topic: tx.Topic}, From: c.from, Until: c.until},
+			Visit: func(r records.Record) bool {
+				producers[r.ProducerID] = true
+				got += fmt.Sprintf("%d ", r.Offset)
+				return true
+			},
+			Marker: func(m records.Marker) {
+				what := "abort"
+				if m.Commit {
+					what = "commit"
+				}
+				if !producers[m.Producer] && c.from == 0 || m.Time.IsZero() {
+					t.Errorf("%+v", m)
+				}
+				got += fmt.Sprintf("%s%d ", what, m.Offset)
+			},
+		}})
+		if got != c.want || !ends[0].Reached() {
+			t.Errorf("%d to %d: %q, want %q, %+v", c.from, c.until, got, c.want, ends[0])
+		}
+	}
+}
