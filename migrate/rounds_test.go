@@ -1,6 +1,9 @@
 package migrate_test
 
 import (
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -279,4 +282,62 @@ func TestTargetMadeAnewBetweenRounds(t *testing.T) {
 func committedAtLeast(t *testing.T, cl *kgo.Client, group, topic string, otherwise int64) int64 {
 	t.Helper()
 	return max(otherwise, committedAt(t, cl, group, topic))
+}
+
+// A round reads records of the partitions that moved, and of no other: on neither cluster.
+func TestRoundReadsWhatChanged(t *testing.T) {
+	sc, src := kafkatest.FakeClient(t)
+	dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	const parts = 20
+	var rs, copies []*kgo.Record
+	var commits []kafkatest.Committed
+	for p := range int32(parts) {
+		rs = append(rs, kafkatest.Records("still", p, 60, 1_700_000_000_000, 1000)...)
+		copies = append(copies, kafkatest.Records("still", p, 60, 1_700_000_000_000, 1000)[10:]...)
+		commits = append(commits, kafkatest.At("still", p, 30))
+	}
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "still", parts)
+	}
+	kafkatest.Produce(t, src, rs...)
+	kafkatest.Produce(t, dst, copies...)
+	kafkatest.Commit(t, src, "g", commits...)
+	dir := t.TempDir()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	syncRound(t, s, src, dst, dir, noCrash, "g")
+
+	var mu sync.Mutex
+	fetched := [2]map[int32]bool{}
+	for n, c := range []*kfake.Cluster{sc, dc} {
+		c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, topic := range req.(*kmsg.FetchRequest).Topics {
+				for _, p := range topic.Partitions {
+					fetched[n][p.Partition] = true
+				}
+			}
+			return nil, nil, false
+		})
+	}
+	for _, moved := range [][]int32{nil, {3}, nil, {0, 7, 19}} {
+		mu.Lock()
+		fetched = [2]map[int32]bool{{}, {}}
+		mu.Unlock()
+		for _, p := range moved {
+			kafkatest.Commit(t, src, "g", kafkatest.At("still", p, 40))
+		}
+		r := syncRound(t, s, src, dst, dir, noCrash, "g")
+		mu.Lock()
+		for n, side := range []string{"source", "target"} {
+			if got := slices.Sorted(maps.Keys(fetched[n])); !slices.Equal(got, moved) {
+				t.Errorf("partitions %v moved, and %v were read at the %s", moved, got, side)
+			}
+		}
+		mu.Unlock()
+		if r.Planned.Effect.Exact != len(moved) || len(r.Look.Steps[migrate.StepNone]) != parts-len(moved) {
+			t.Errorf("partitions %v moved: %+v", moved, r.Planned.Effect)
+		}
+	}
 }
