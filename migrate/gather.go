@@ -56,6 +56,8 @@ type Item struct {
 	Unstable bool
 	// Refresh commits again what is there, before it expires.
 	Refresh bool
+	// moved is what lies between what sync committed, by that offset, and Current.
+	moved map[int64]Between
 	Translation
 }
 

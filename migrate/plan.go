@@ -46,8 +46,8 @@ type Note struct {
 	Active bool
 }
 
-// MakePlan turns translated rows into a plan. Rows without a commit at the source are not in it. The error is set where
-// the target's groups cannot be listed.
+// MakePlan turns translated rows into a plan. Rows without a commit at the source are not in it. Whether a target group has read
+// further than a position is known by the records between the two. The error is set where the target's groups cannot be listed.
 func MakePlan(ctx context.Context, cl *kgo.Client, res *Result, o PlanOptions) (*Planned, error) {
 	var names []string
 	for _, i := range res.Items {
@@ -60,10 +60,20 @@ func MakePlan(ctx context.Context, cl *kgo.Client, res *Result, o PlanOptions) (
 		return nil, err
 	}
 	described := inspect.Describe(ctx, cl, listed)
+	var further []*Item
+	for _, i := range res.Items {
+		if i.Current != nil && i.Current.Offset > i.Offset {
+			further = append(further, i)
+		}
+	}
+	countApart(ctx, cl, further, 1)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return BuildPlan(res, described, o)
 }
 
-// BuildPlan is MakePlan without I/O: described are the target's groups.
+// BuildPlan is MakePlan without I/O: described are the target's groups. What nobody has counted is judged by the numbers alone.
 func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOptions) (*Planned, error) {
 	p := &Planned{Plan: &reset.Plan{Verb: o.Verb, Asked: o.Asked, ClusterID: res.ClusterID, Isolation: offset.ReadUncommitted}}
 	for items := range groupsOf(res.Items) {
@@ -166,9 +176,13 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 		c.Detail = fmt.Sprintf("the target's commit %d is past its log end %d; %s", cur.Offset, i.Evidence.Bounds.End, c.Detail)
 	case i.ahead() && !o.AllowRewind:
 		return leave("the target is at %d, %d ahead of %d: not moved back unless a rewind is allowed", cur.Offset, cur.Offset-i.Offset, i.Offset)
-	case cur != nil && cur.Offset == i.Offset && cur.Metadata == to.Metadata:
+	case i.perhapsAhead() && !o.AllowRewind:
+		return leave("whether the target group has read further is not known (%s): not moved back unless a rewind is allowed", i.standing().why)
+	case cur != nil && cur.Offset == i.place() && cur.Metadata == to.Metadata:
 		c.Action, c.To, c.Detail = checkpointfile.ActionNone, c.From, ""
 		return c
+	default:
+		to.Offset = i.place()
 	}
 	c.Action, c.To = checkpointfile.ActionCommit, &to
 	return c
@@ -180,8 +194,24 @@ func (i *Item) pastEnd() bool {
 	return i.Current != nil && i.Evidence.Bounds != nil && i.Current.Offset > i.Evidence.Bounds.End
 }
 
+// further says that the target group's commit is a larger number than the position, within the log.
+func (i *Item) further() bool {
+	return i.Current != nil && i.Resolved() && i.Current.Offset > i.Offset && !i.pastEnd()
+}
+
 // ahead says that the target group has read further than the position.
-func (i *Item) ahead() bool { return i.Current != nil && i.Current.Offset > i.Offset && !i.pastEnd() }
+func (i *Item) ahead() bool { return i.further() && i.standing().verdict == VerdictAhead }
+
+// perhapsAhead says that this is not known.
+func (i *Item) perhapsAhead() bool { return i.further() && i.standing().verdict == VerdictUnknown }
+
+// place is the number that is committed for the position: what the target group has stored, where it is further on by markers alone.
+func (i *Item) place() int64 {
+	if i.further() && i.standing().verdict == VerdictSame {
+		return i.Current.Offset
+	}
+	return i.Offset
+}
 
 // Effect counts what a plan does, by how each row is known. It is made from the rows' proofs.
 type Effect struct {
@@ -190,16 +220,17 @@ type Effect struct {
 	SumAgain               int64
 	// Already are rows that need no commit, Refreshed ones that are committed again as they are.
 	Already, Refreshed int
-	// Ahead are rows left because the target group has read further, MostAhead offsets at the most.
-	Ahead     int
-	MostAhead int64
+	// Ahead are rows left because the target group has read further, MostAhead offsets at the most; PerhapsAhead those where this is
+	// not known.
+	Ahead, PerhapsAhead int
+	MostAhead           int64
 	// Unresolved are rows left because no offset is known, Skipped those of them that SkipUnresolved allowed. Other are rows
 	// left because of the target group.
 	Unresolved, Skipped, Other int
 }
 
 // Left is how many rows the plan leaves although nobody asked for that.
-func (e Effect) Left() int { return e.Ahead + e.Unresolved - e.Skipped + e.Other }
+func (e Effect) Left() int { return e.Ahead + e.PerhapsAhead + e.Unresolved - e.Skipped + e.Other }
 
 func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
 	switch {
@@ -220,6 +251,8 @@ func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
 		}
 	case i.ahead() && !i.Unstable:
 		e.Ahead, e.MostAhead = e.Ahead+1, max(e.MostAhead, i.Current.Offset-i.Offset)
+	case i.perhapsAhead() && !i.Unstable:
+		e.PerhapsAhead++
 	default:
 		e.Other++
 	}

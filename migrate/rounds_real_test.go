@@ -86,3 +86,8 @@ func TestCommitsExpire(t *testing.T) {
 		t.Errorf("after the next round the expired commit is %d; %v", got, r.Look.Steps)
 	}
 }
+
+// Whether a group has read further, with a real broker's markers at the end of transactions and of aborted ones.
+func TestFurtherByMarkersOnTwoClusters(t *testing.T) {
+	furtherByMarkers(t, real.Kafka(t).Client(t), real.Second(t).Client(t))
+}

@@ -37,7 +37,8 @@ const (
 	StepCarry     SyncStep = "carry"      // the source has moved, or the row is new
 	StepRestore   SyncStep = "restore"    // what was committed is gone from the target: it expired, or the group was deleted
 	StepRefresh   SyncStep = "refresh"    // what was committed would expire
-	StepTakenOver SyncStep = "taken-over" // somebody else has committed on the target
+	StepTakenOver SyncStep = "taken-over" // somebody else has committed on the target, where other records come next
+	StepNotKnown  SyncStep = "not-known"  // somebody else has committed there, and whether other records come next is not known
 	StepWentBack  SyncStep = "went-back"  // the source group went back, and nobody said to follow
 	StepUnread    SyncStep = "unread"     // what the target has could not be read
 )
@@ -54,8 +55,10 @@ func (s *Syncer) step(i *Item, was *Carried, now time.Time) (SyncStep, Carried) 
 	if i.Current == nil {
 		return StepTakenOver, *was
 	}
-	c, ours := was.ours(i.Current.Offset)
+	c, ours, known := was.ours(i)
 	switch {
+	case !known && !c.TakenOver && !s.TakeBack:
+		return StepNotKnown, c
 	case (!ours || c.TakenOver) && !s.TakeBack:
 		c.TakenOver = true
 		return StepTakenOver, c
@@ -96,6 +99,9 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 		return nil, err
 	}
 	out := &SyncLook{Steps: map[SyncStep][]*Item{}}
+	if err := s.countMoved(ctx, target, items, q.Phase); err != nil {
+		return nil, err
+	}
 	now := s.Clock()
 	changed := map[checkpointfile.Key]Carried{}
 	for _, i := range items {
@@ -126,6 +132,30 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 		}
 	}
 	return out, s.State.Save(ctx, now, changed)
+}
+
+// countMoved counts what lies between what the syncer committed and what is there now: a commit behind a marker that was in front of
+// it is the same place, and nobody has read anything.
+func (s *Syncer) countMoved(ctx context.Context, target *kgo.Client, items []*Item, phase Phase) error {
+	ctx, cancel := phase.begin(ctx, "count the records between commits")
+	defer cancel()
+	var gaps []gap
+	for _, i := range items {
+		was, carried := s.carried[i.key()]
+		b := i.Evidence.Bounds
+		if !carried || was.TakenOver || i.Current == nil || b == nil || was.Logs.replaced(i.Logs) {
+			continue
+		}
+		i.moved = map[int64]Between{}
+		for _, to := range was.committed() {
+			from, until := min(to.Target, i.Current.Offset), max(to.Target, i.Current.Offset)
+			if from < until && from >= b.Start && until <= b.End {
+				gaps = append(gaps, gap{part: i.Target, from: from, until: until, stable: b.LastStable, most: 1, set: func(b Between) { i.moved[to.Target] = b }})
+			}
+		}
+	}
+	countGaps(ctx, target, gaps)
+	return context.Cause(ctx)
 }
 
 // load reads what is remembered at the beginning of each round: another run may have carried the same groups meanwhile, whose
@@ -183,9 +213,9 @@ func (r *SyncRound) commits(yield func(*Item, Sync)) {
 	}
 	for _, items := range [][]*Item{r.Result.Items, r.Look.Steps[StepRefresh]} {
 		for _, i := range items {
-			left := i.ahead() && !r.rewinds
+			left := (i.ahead() || i.perhapsAhead()) && !r.rewinds
 			if i.Resolved() && !i.Unstable && !inUse[i.Group] && i.Row.Committed != nil && !left {
-				yield(i, Sync{Source: i.Row.Committed.Offset, Target: i.Offset})
+				yield(i, Sync{Source: i.Row.Committed.Offset, Target: i.place()})
 			}
 		}
 	}

@@ -49,12 +49,48 @@ func (l Logs) replaced(now Logs) bool {
 	return differ(l.Source, now.Source) || differ(l.Target, now.Target)
 }
 
-// ours says whether a commit on the target is one that sync made, and returns what is known of it then.
-func (c Carried) ours(target int64) (Carried, bool) {
-	if c.Next != nil && c.Next.Target == target {
-		c.Sync, c.Next = *c.Next, nil
+// committed is what may have been committed: what was, and what was about to be.
+func (c Carried) committed() []Sync {
+	if c.Next != nil {
+		return []Sync{*c.Next, c.Sync}
 	}
-	return c, c.Target == target
+	return []Sync{c.Sync}
+}
+
+// ours says whether a commit on the target is one that sync made, or one at the same place, and returns what is known of it then.
+// known is false where records may lie between the two.
+func (c Carried) ours(i *Item) (now Carried, ours, known bool) {
+	at := i.Current.Offset
+	for _, to := range c.committed() {
+		if to.Target == at {
+			if c.Next != nil && to == *c.Next {
+				c.Sync, c.Next = to, nil
+			}
+			return c, true, true
+		}
+	}
+	known = true
+	for _, to := range c.committed() {
+		b, counted := i.moved[to.Target]
+		if counted && b.empty() {
+			c.Sync, c.Next = Sync{Source: to.Source, Target: at}, nil
+			return c, true, true
+		}
+		if _, unclear := b.unclear(); counted && unclear {
+			known = false
+		}
+	}
+	return c, false, known
+}
+
+// Unclear says why it is not known whether another client's commit on the target moved the group; empty where it is known.
+func (i *Item) Unclear() string {
+	for _, b := range i.moved {
+		if why, unclear := b.unclear(); unclear {
+			return why
+		}
+	}
+	return ""
 }
 
 // SyncState is the file of one pair of clusters.

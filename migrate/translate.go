@@ -120,9 +120,8 @@ type Evidence struct {
 	Syncs, Table []Sync
 	// Checkpoint is MirrorMaker 2's own translation for the group, the latest at or before the position.
 	Checkpoint *Sync
-	// Apart is how many data records of the target lie between the position and the target group's commit, where a verification
-	// had to count them; nil where they were not counted.
-	Apart *int64
+	// Apart is what lies on the target between the position and the target group's commit; nil where it was not counted.
+	Apart *Between
 	// Window is how many records a search compares.
 	Window int
 	// Err is why the target partition could not be read.

@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -57,7 +56,7 @@ func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping, window in
 	}
 	count, cancel := phase.begin(ctx, "count the records between the positions")
 	defer cancel()
-	countApart(count, cl, res.Items)
+	countApart(count, cl, res.Items, stretchTail)
 	if count.Err() != nil {
 		return nil, context.Cause(count)
 	}
@@ -134,112 +133,26 @@ func (c Checked) unresolved(i *Item) Checked {
 	return c
 }
 
-// apart is where the target group's commit is outside of the stretch in which the position lies: the offsets between the two.
-func (i *Item) apart() (from, until int64) {
-	low, high, at := i.Offset, max(i.Offset, i.Latest), i.Current.Offset
-	switch {
-	case at < low:
-		return at, low
-	case at > high:
-		return high, at
-	}
-	return at, at
-}
-
-// countApart counts the records between positions and the target groups' commits where the search has not: markers and what
-// compaction removed are no distance.
-func countApart(ctx context.Context, cl *kgo.Client, items []*Item) {
-	var walks []records.Walk
-	var of []*Item
-	for _, i := range items {
-		if i.Current == nil || !i.Resolved() || i.Evidence.Bounds == nil {
-			continue
-		}
-		from, until := i.apart()
-		if _, counted := i.Evidence.Stretch.between(from, until); counted || from < i.Evidence.Bounds.Start || until > i.Evidence.Bounds.End {
-			continue
-		}
-		n := int64(0)
-		i.Evidence.Apart = &n
-		walks = append(walks, records.Walk{Span: records.Span{Partition: i.Target, From: from, Until: until}, Bytes: searchBytes, Visit: func(records.Record) bool {
-			n++
-			return n < stretchTail
-		}})
-		of = append(of, i)
-	}
-	for n, end := range (records.Reader{Client: cl, Isolation: offset.ReadUncommitted}).Walk(ctx, walks) {
-		i := of[n]
-		if _, until := i.apart(); end.Err != nil || end.Until() < until {
-			i.Evidence.Apart = nil
-		}
-	}
-}
-
-// resolved holds the target's commit against the position: the position itself, or a stretch in which it lies.
+// resolved holds the target's commit against the position.
 func (c Checked) resolved(i *Item) Checked {
-	low, high, at := i.Offset, max(i.Offset, i.Latest), i.Current.Offset
-	by := func(v Verdict, n int64, counted bool) Checked {
-		if n == 0 {
-			c.Verdict, c.Detail = VerdictSame, i.Proof
-			return c
-		}
+	s := i.standing()
+	c.Verdict = s.verdict
+	switch s.verdict {
+	case VerdictSame:
+		c.Detail = i.Proof
+	case VerdictUnknown:
+		c.Detail = s.why + ": " + i.Proof
+	default:
 		most := ""
-		if !counted {
+		if s.most {
 			most = "at most "
 		}
 		noun := "records"
-		if n == 1 {
+		if s.by == 1 {
 			noun = "record"
 		}
-		c.Verdict, c.By = v, &n
-		c.Detail = fmt.Sprintf("%s by %s%d %s: %s", v, most, n, noun, i.Proof)
-		return c
+		c.By = &s.by
+		c.Detail = fmt.Sprintf("%s by %s%d %s: %s", s.verdict, most, s.by, noun, i.Proof)
 	}
-	n, counted := i.Evidence.Stretch.between(i.apart())
-	if a := i.Evidence.Apart; !counted && a != nil {
-		n, counted = *a, true
-	}
-	within := at >= low && at <= high || counted && n == 0
-	switch {
-	case within && i.Translation.Again > 0:
-		c.Verdict, c.Detail = VerdictUnknown, fmt.Sprintf("the position is between %d and %d: %s", low, high, i.Proof)
-		return c
-	case within:
-		return by(VerdictSame, 0, true)
-	case at < low && i.Translation.Again > 0:
-		return by(VerdictBehind, high-at, false)
-	case at < low:
-		return by(VerdictBehind, n, counted)
-	case i.Translation.Again > 0:
-		return by(VerdictAhead, at-low, false)
-	}
-	return by(VerdictAhead, n, counted)
-}
-
-// between counts the data records of the target between two offsets. counted is false where the stretch does not hold all of
-// them, and the count is of offsets then.
-func (s *Stretch) between(from, until int64) (n int64, counted bool) {
-	if s == nil || s.Err != nil || s.Stamped || len(s.Seen) == 0 || s.Seen[0].Offset > from || s.Until < until {
-		return until - from, false
-	}
-	for k, run := range s.Seen {
-		if run.N == 1 {
-			if run.Offset >= from && run.Offset < until {
-				n++
-			}
-			continue
-		}
-		end := s.Until
-		if k+1 < len(s.Seen) {
-			end = s.Seen[k+1].Offset
-		}
-		if run.Offset >= until || end <= from {
-			continue
-		}
-		if run.Offset < from || end > until { // where its records lie exactly is not kept
-			return until - from, false
-		}
-		n += int64(run.N)
-	}
-	return n, true
+	return c
 }

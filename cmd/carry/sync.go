@@ -251,7 +251,7 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 		n    int
 		what string
 	}{{e.Already + len(steps[migrate.StepNone]), "there already"}, {len(steps[migrate.StepRestore]), "missing on the target"}, {e.Refreshed, "to commit again before they expire"},
-		{t.Unresolved, "unresolved yet"}, {len(steps[migrate.StepTakenOver]), "taken over"}, {len(steps[migrate.StepWentBack]), "went back at the source: not followed"}} {
+		{t.Unresolved, "unresolved yet"}, {len(steps[migrate.StepTakenOver]), "taken over"}, {notKnown(r), "not known whether the target group has read further"}, {len(steps[migrate.StepWentBack]), "went back at the source: not followed"}} {
 		if x.n > 0 {
 			line += fmt.Sprintf(", %s %s", text.Count(x.n), x.what)
 		}
@@ -263,6 +263,11 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 	o.sayUnresolved(r)
 }
 
+// notKnown counts the rows that are left alone because nobody knows whether the target group has read further.
+func notKnown(r *migrate.SyncRound) int {
+	return r.Planned.Effect.PerhapsAhead + len(r.Look.Steps[migrate.StepNotKnown])
+}
+
 // sayUnresolved says of each row once why it is not carried: on a mirror that is behind the same ones would be named in every round.
 func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 	const most = 5
@@ -270,18 +275,26 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 		return // the plan shows them
 	}
 	n := 0
-	for _, i := range r.Result.Items {
+	say := func(i *migrate.Item, format string, args ...any) {
 		key := i.Group + "\x00" + i.Target.String()
-		if i.Outcome != migrate.Unresolved || o.unresolved[key] {
-			continue
+		if o.unresolved[key] {
+			return
 		}
 		if o.unresolved == nil {
 			o.unresolved = map[string]bool{}
 		}
 		o.unresolved[key] = true
 		if n++; n <= most {
-			o.app.Streams.Note("group %s, %s is not carried yet: %s", offset.NameText(i.Group), i.Target, strings.Join(i.Reasons, "; "))
+			o.app.Streams.Note("group %s, %s %s", offset.NameText(i.Group), i.Target, fmt.Sprintf(format, args...))
 		}
+	}
+	for _, i := range r.Result.Items {
+		if i.Outcome == migrate.Unresolved {
+			say(i, "is not carried yet: %s", strings.Join(i.Reasons, "; "))
+		}
+	}
+	for _, i := range r.Look.Steps[migrate.StepNotKnown] {
+		say(i, "is left alone for now: %s is committed on the target, not by this sync, and whether that is the same place is not known: %s", text.Count(i.Current.Offset), i.Unclear())
 	}
 	if n > most {
 		o.app.Streams.Note("and %s", text.More(n-most, "partition"))
@@ -322,7 +335,7 @@ func (o *syncOptions) apply(ctx context.Context, target *cli.Session, r *migrate
 	if err := o.sync.Carried(ctx, r); err != nil {
 		return err
 	}
-	if r.Incomplete || r.Result.Count().Unresolved > 0 && o.rounds > 0 {
+	if r.Incomplete || r.Result.Count().Unresolved+notKnown(r) > 0 && o.rounds > 0 {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil

@@ -23,6 +23,7 @@ type syncStats struct {
 	tally                     migrate.Tally
 	inUse                     int
 	takenOver, wentBack       int
+	notKnown                  int
 	refreshed                 int64
 	lastSuccess               time.Time
 	lastDuration              time.Duration
@@ -45,6 +46,7 @@ func (s *syncStats) translated(r *migrate.SyncRound) {
 	defer s.mu.Unlock()
 	s.tally, s.inUse = r.Result.Count(), len(r.Planned.Skipped)
 	s.takenOver, s.wentBack = len(r.Look.Steps[migrate.StepTakenOver]), len(r.Look.Steps[migrate.StepWentBack])
+	s.notKnown = notKnown(r)
 	s.refreshed += int64(r.Planned.Effect.Refreshed)
 }
 
@@ -70,6 +72,7 @@ func (s *syncStats) write(out io.Writer) error {
 	put("koffset_sync_again_partitions", "gauge", "Partitions of the last round that read some records again.", float64(s.tally.Again))
 	put("koffset_sync_groups_in_use", "gauge", "Groups left alone in the last round because they have members on the target.", float64(s.inUse))
 	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because another client committed on the target.", float64(s.takenOver))
+	put("koffset_sync_not_known_partitions", "gauge", "Partitions left alone in the last round because it is not known whether their target group has read further.", float64(s.notKnown))
 	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", float64(s.wentBack))
 	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", float64(s.refreshed))
 	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", s.lastDuration.Round(time.Millisecond).Seconds())

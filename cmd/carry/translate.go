@@ -75,6 +75,9 @@ func sayLeft(a *cli.App, e migrate.Effect) {
 	if e.Ahead > 0 {
 		a.Streams.Warn("%s left: the target group has read further, by %s at most; --allow-rewind moves it back", text.Plural(e.Ahead, "partition"), text.Plural(e.MostAhead, "offset"))
 	}
+	if e.PerhapsAhead > 0 {
+		a.Streams.Warn("%s left: whether the target group has read further is not known; --allow-rewind moves it all the same", text.Plural(e.PerhapsAhead, "partition"))
+	}
 	if e.Unresolved > 0 {
 		a.Streams.Warn("%s left: unresolved, the rows say why", text.Plural(e.Unresolved, "partition"))
 	}
