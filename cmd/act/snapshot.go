@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/koffset/koffset/checkpointfile/flink"
@@ -10,16 +11,59 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// SnapshotCopy is how a rewritten snapshot is written.
+// SnapshotCopy is a copy of a Flink snapshot with other offsets, and how it is shown and written.
 type SnapshotCopy struct {
+	Of      *flink.Snapshot
+	Changes []flink.Change
+	Refused error  // nil, or why it may not be written
+	Same    string // what is said where there is nothing to change
+
 	To            string // as it was typed
 	SelfContained bool
 	Execute, Yes  bool
-	Summary       string // what the plan does
+	Table         bool
+	// Print shows the rows: before anything is written, and with what was written.
+	Print   func(done *flink.Written) error
+	Summary func(rows int) string // what the plan does, or nil
+	Where   string                // is said of the job's start
 }
 
-// WriteCopy says what should be known about a rewritten snapshot, asks, and writes it. What was written is nil in a dry run.
-func WriteCopy(ctx context.Context, a *cli.App, rw *flink.Rewrite, c SnapshotCopy) (*flink.Written, error) {
+// Do shows the plan, and writes the copy where --execute says so.
+func (c SnapshotCopy) Do(ctx context.Context, a *cli.App) error {
+	if c.Refused != nil || len(c.Changes) == 0 {
+		if err := c.Print(nil); err != nil {
+			return err
+		}
+		if c.Refused == nil {
+			a.Streams.Note("%s", c.Same)
+		}
+		return c.Refused
+	}
+	rw, err := flink.PlanRewrite(c.Of, c.Changes)
+	if err != nil {
+		if ce := new(flink.ChangeError); errors.As(err, &ce) {
+			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
+		}
+		return fmt.Errorf("plan the copy: %w", err)
+	}
+	if !c.Execute || c.Table {
+		if err := c.Print(nil); err != nil {
+			return err
+		}
+	}
+	done, err := c.write(ctx, a, rw)
+	if err != nil || done == nil {
+		return err
+	}
+	if err := c.Print(done); err != nil {
+		return err
+	}
+	c.say(a, done)
+	return nil
+}
+
+// write says what should be known about the copy, asks, and writes it. What was written is nil in a dry run.
+func (c SnapshotCopy) write(ctx context.Context, a *cli.App, rw *flink.Rewrite) (*flink.Written, error) {
 	st := a.Streams
 	for _, w := range rw.Warnings {
 		if w.Code == flink.WarnStateOutside && c.SelfContained {
@@ -27,8 +71,8 @@ func WriteCopy(ctx context.Context, a *cli.App, rw *flink.Rewrite, c SnapshotCop
 		}
 		st.Warn("%s", w.Message)
 	}
-	if c.Summary != "" {
-		st.Note("%s", c.Summary)
+	if c.Summary != nil {
+		st.Note("%s", c.Summary(len(rw.Rows)))
 	}
 	if !c.Execute {
 		st.Note("dry run: nothing was written; add --execute to write %s", c.To)
@@ -50,9 +94,8 @@ func WriteCopy(ctx context.Context, a *cli.App, rw *flink.Rewrite, c SnapshotCop
 	return done, nil
 }
 
-// SayCopy ends a command that wrote a copy. where is said of the job's start.
-func SayCopy(a *cli.App, to string, done *flink.Written, where string) {
+func (c SnapshotCopy) say(a *cli.App, done *flink.Written) {
 	a.Streams.Note("wrote %s: %s, %s bytes; read back, it differs from the original in %s and in nothing else",
-		to, text.Plural(done.Files, "file"), text.Count(done.Bytes), text.Plural(len(done.Diff), "position"))
-	a.Streams.Hint("start the job from it%s: flink run -s %s …; keep the uid of the source", where, to)
+		c.To, text.Plural(done.Files, "file"), text.Count(done.Bytes), text.Plural(len(done.Diff), "position"))
+	a.Streams.Hint("start the job from it%s: flink run -s %s …; keep the uid of the source", c.Where, c.To)
 }

@@ -6,7 +6,6 @@ package carry
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -98,50 +97,20 @@ func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *cli.Session
 	}
 	sayTally(o.app, res)
 	o.app.Streams.Note("%s", cli.SnapshotTitle(snap))
+	c := act.SnapshotCopy{Of: snap.Flink, Changes: changes, Same: "every partition has the same offset on both clusters: the snapshot can be used as it is",
+		To: r.out, SelfContained: r.selfContained, Execute: o.write.Execute, Yes: o.write.Yes, Table: o.write.Format.IsTable(), Where: " on this cluster",
+		Print: func(done *flink.Written) error {
+			if done != nil && o.write.Format.IsTable() {
+				return nil // the rows are on the screen already
+			}
+			return r.print(o, s, rows, done != nil)
+		}}
 	if len(refused) > 0 {
-		if err := r.print(o, s, rows, false); err != nil {
-			return err
-		}
 		f := cli.RefusedRows(refused).(*cli.Fault)
 		f.Hint = "nothing was written"
-		return f
+		c.Refused = f
 	}
-	if len(changes) == 0 {
-		if err := r.print(o, s, rows, false); err != nil {
-			return err
-		}
-		o.app.Streams.Note("every partition has the same offset on both clusters: the snapshot can be used as it is")
-		return nil
-	}
-	rw, err := flink.PlanRewrite(snap.Flink, changes)
-	if err != nil {
-		var ce *flink.ChangeError
-		if errors.As(err, &ce) {
-			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
-		}
-		return fmt.Errorf("plan the copy: %w", err)
-	}
-	return r.write(ctx, o, s, rows, rw)
-}
-
-// write shows the plan, and writes the copy where --execute says so.
-func (r *rewriteFlags) write(ctx context.Context, o *importOptions, s *cli.Session, rows []carried, rw *flink.Rewrite) error {
-	if !o.write.Execute || o.write.Format.IsTable() {
-		if err := r.print(o, s, rows, false); err != nil {
-			return err
-		}
-	}
-	done, err := act.WriteCopy(ctx, o.app, rw, act.SnapshotCopy{To: r.out, SelfContained: r.selfContained, Execute: o.write.Execute, Yes: o.write.Yes})
-	if err != nil || done == nil {
-		return err
-	}
-	if !o.write.Format.IsTable() {
-		if err := r.print(o, s, rows, true); err != nil {
-			return err
-		}
-	}
-	act.SayCopy(o.app, r.out, done, " on this cluster")
-	return nil
+	return c.Do(ctx, o.app)
 }
 
 // oneGroup: an export of several groups does not say which of them the job's positions are.

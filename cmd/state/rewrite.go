@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,6 +36,7 @@ type rewriteOptions struct {
 	position offset.Position
 	rules    offset.Rules
 	scope    cli.TopicScope
+	snapshot *checkpointfile.Snapshot
 }
 
 func newCheckpointRewrite(a *cli.App) *cobra.Command {
@@ -66,25 +66,7 @@ is by the copy too; --self-contained copies it.` + cli.ExitStatus(
   koffset checkpoint rewrite DIR --out NEW --to orders:0=42,orders:1=@-2h --execute
   koffset checkpoint rewrite DIR --out NEW --all-sources --to current --if-expired earliest --execute`,
 		ValidArgsFunction: cli.CheckpointCompletion,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.Settings(cmd)
-			if err != nil {
-				return err
-			}
-			if err := o.parse(cmd, a.Clock(s)); err != nil {
-				return err
-			}
-			snap, err := o.open(args[0])
-			if err != nil {
-				return err
-			}
-			sess, err := a.ConnectWith(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			defer sess.Close()
-			return o.run(cmd.Context(), sess, snap)
-		},
+		RunE:              a.Timed(o.parse, o.run),
 	}
 	f := c.Flags()
 	o.out.Add(c)
@@ -105,7 +87,7 @@ is by the copy too; --self-contained copies it.` + cli.ExitStatus(
 	return c
 }
 
-func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
+func (o *rewriteOptions) parse(c *cobra.Command, args []string, clock offset.Clock) error {
 	var err error
 	if o.format, err = o.out.Format(); err != nil {
 		return err
@@ -143,7 +125,8 @@ func (o *rewriteOptions) parse(c *cobra.Command, clock offset.Clock) error {
 	if o.allSources && (o.snap.UID != "" || o.snap.ID != "") {
 		return cli.Usagef("leave one of them out", "--all-sources and one source were both given")
 	}
-	return nil
+	o.snapshot, err = o.open(args[0])
+	return err
 }
 
 // open opens the snapshot and refuses what cannot be rewritten, before any broker is asked.
@@ -170,7 +153,8 @@ func (o *rewriteOptions) open(ref string) (*checkpointfile.Snapshot, error) {
 	return snap, nil
 }
 
-func (o *rewriteOptions) run(ctx context.Context, s *cli.Session, snap *checkpointfile.Snapshot) error {
+func (o *rewriteOptions) run(ctx context.Context, s *cli.Session) error {
+	snap := o.snapshot
 	o.app.EchoInstants(o.position)
 	rows, err := o.rows(ctx, s, snap)
 	if err != nil {
@@ -188,44 +172,11 @@ func (o *rewriteOptions) run(ctx context.Context, s *cli.Session, snap *checkpoi
 			changes = append(changes, flink.Change{Source: r.source.OperatorID, Cluster: r.Cluster, Topic: r.Topic, Partition: r.Partition.Partition, NewNext: r.target.Offset})
 		}
 	}
+	c := act.SnapshotCopy{Of: snap.Flink, Changes: changes, Same: "every partition is at that offset already: nothing to rewrite",
+		To: o.to, SelfContained: o.selfContained, Execute: o.execute, Yes: o.yes, Table: o.format.IsTable(), Summary: summaryOf(rows).text,
+		Print: func(done *flink.Written) error { return o.print(s, snap, rows, done) }}
 	if len(refused) > 0 {
-		if err := o.print(s, snap, rows, nil); err != nil {
-			return err
-		}
-		return cli.RefusedRows(refused)
+		c.Refused = cli.RefusedRows(refused)
 	}
-	if len(changes) == 0 {
-		if err := o.print(s, snap, rows, nil); err != nil {
-			return err
-		}
-		o.app.Streams.Note("every partition is at that offset already: nothing to rewrite")
-		return nil
-	}
-	rw, err := flink.PlanRewrite(snap.Flink, changes)
-	if err != nil {
-		var ce *flink.ChangeError
-		if errors.As(err, &ce) {
-			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
-		}
-		return fmt.Errorf("plan the copy: %w", err)
-	}
-	return o.write(ctx, s, snap, rows, rw)
-}
-
-// write shows the plan, and writes the copy where --execute says so.
-func (o *rewriteOptions) write(ctx context.Context, s *cli.Session, snap *checkpointfile.Snapshot, rows []rewriteRow, rw *flink.Rewrite) error {
-	if !o.execute || o.format.IsTable() {
-		if err := o.print(s, snap, rows, nil); err != nil {
-			return err
-		}
-	}
-	done, err := act.WriteCopy(ctx, o.app, rw, act.SnapshotCopy{To: o.to, SelfContained: o.selfContained, Execute: o.execute, Yes: o.yes, Summary: summaryOf(rows).text(len(rw.Rows))})
-	if err != nil || done == nil {
-		return err
-	}
-	if err := o.print(s, snap, rows, done); err != nil {
-		return err
-	}
-	act.SayCopy(o.app, o.to, done, "")
-	return nil
+	return c.Do(ctx, o.app)
 }

@@ -104,26 +104,14 @@ func (r *rewriteRow) resolve(facts *inspect.Facts, pos offset.Position, rules of
 // inScope are the partitions of the sources that the flags, or the position itself, choose. A partition that was named and
 // that no source has is refused: the job would not read it from there.
 func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Partition]offset.Foreign) ([]rewriteRow, error) {
-	named := map[offset.Partition]bool{} // and whether it was found
-	topics := map[string]bool{}
-	for _, spec := range o.scope.Specs {
-		for _, n := range spec.Partitions {
-			named[offset.Partition{Topic: spec.Topic, Partition: n}] = false
-		}
-		if len(spec.Partitions) == 0 {
-			topics[spec.Topic] = false
-		}
-	}
-	for p := range o.position.Map {
-		named[p] = false
-	}
+	asked := o.asked()
 	literal := len(o.scope.Specs) > 0
 	var rows []rewriteRow
 	for i := range sources {
 		for _, p := range sources[i].Partitions {
 			r := rewriteRow{Partition: p, source: &sources[i]}
-			_, byName := named[r.at()]
-			_, byTopic := topics[p.Topic]
+			_, byName := asked.parts[r.at()]
+			_, byTopic := asked.topics[p.Topic]
 			_, own := foreign[r.at()]
 			r.named = byName
 			switch {
@@ -137,27 +125,15 @@ func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Part
 				continue // what the position does not name stays
 			}
 			if byName {
-				named[r.at()] = true
+				asked.parts[r.at()] = true
 			}
 			if byTopic {
-				topics[p.Topic] = true
+				asked.topics[p.Topic] = true
 			}
 			rows = append(rows, r)
 		}
 	}
-	var missing []string
-	for p, found := range named {
-		if !found {
-			missing = append(missing, p.String())
-		}
-	}
-	for t, found := range topics {
-		if !found {
-			missing = append(missing, t)
-		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
+	if missing := asked.missing(); len(missing) > 0 {
 		return nil, cli.Faultf(offset.KindRefused, "a partition that a snapshot does not hold starts at the log start, or as the job's start mode says; koffset checkpoint show lists what it holds",
 			"the snapshot does not hold %s", missing[0]+more(len(missing)-1))
 	}
@@ -165,6 +141,44 @@ func (o *rewriteOptions) inScope(sources []flink.Source, foreign map[offset.Part
 		return nil, cli.Faultf(offset.KindNotFound, "koffset checkpoint show lists what the snapshot holds", "nothing in scope")
 	}
 	return rows, nil
+}
+
+// askedFor is what was named on the command line, and whether it was found.
+type askedFor struct {
+	parts  map[offset.Partition]bool
+	topics map[string]bool
+}
+
+func (o *rewriteOptions) asked() askedFor {
+	a := askedFor{map[offset.Partition]bool{}, map[string]bool{}}
+	for _, spec := range o.scope.Specs {
+		for _, n := range spec.Partitions {
+			a.parts[offset.Partition{Topic: spec.Topic, Partition: n}] = false
+		}
+		if len(spec.Partitions) == 0 {
+			a.topics[spec.Topic] = false
+		}
+	}
+	for p := range o.position.Map {
+		a.parts[p] = false
+	}
+	return a
+}
+
+func (a askedFor) missing() []string {
+	var out []string
+	for p, found := range a.parts {
+		if !found {
+			out = append(out, p.String())
+		}
+	}
+	for t, found := range a.topics {
+		if !found {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func more(n int) string {
