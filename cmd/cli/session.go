@@ -111,6 +111,21 @@ func (a *App) Timed(parse func(*cobra.Command, []string, offset.Clock) error, ru
 	}
 }
 
+// Connected is the run of a command whose words need no clock: it connects once the whole command line is known to be good.
+func (a *App) Connected(parse func(*cobra.Command, []string) error, run func(context.Context, *Session) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := parse(cmd, args); err != nil {
+			return err
+		}
+		s, err := a.Connect(cmd.Context(), cmd)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(cmd.Context(), s)
+	}
+}
+
 // TimedOut is the cause of a phase that took longer than --timeout.
 type TimedOut struct {
 	what  string

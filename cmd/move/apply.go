@@ -17,6 +17,7 @@ type applyOptions struct {
 	write      act.Flags
 	outOfRange string
 	rule       offset.OutOfRange
+	plan       *reset.Plan
 }
 
 // NewApply is the command apply.
@@ -37,21 +38,7 @@ finishes what the first one left. Nothing is changed without --execute.` + cli.E
   koffset apply plan.json --execute`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cli.OneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd, args); err != nil {
-				return err
-			}
-			plan, err := o.read(args[0])
-			if err != nil {
-				return err
-			}
-			s, err := a.Connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return o.run(cmd.Context(), s, plan)
-		},
+		RunE:              a.Connected(o.parse, o.run),
 	}
 	o.write.Add(c)
 	o.write.AddImpact(c)
@@ -68,7 +55,10 @@ func (o *applyOptions) parse(c *cobra.Command, args []string) error {
 		return cli.Usagef("koffset apply plan.json", "which plan? none was given")
 	}
 	var err error
-	o.rule, err = offset.ParsePolicy("--out-of-range", o.outOfRange, offset.OutOfRangeFail, offset.OutOfRangeClamp, offset.OutOfRangeSkip)
+	if o.rule, err = offset.ParsePolicy("--out-of-range", o.outOfRange, offset.OutOfRangeFail, offset.OutOfRangeClamp, offset.OutOfRangeSkip); err != nil {
+		return err
+	}
+	o.plan, err = o.read(args[0])
 	return err
 }
 
@@ -84,7 +74,8 @@ func (o *applyOptions) read(name string) (*reset.Plan, error) {
 	return p, nil
 }
 
-func (o *applyOptions) run(ctx context.Context, s *cli.Session, p *reset.Plan) error {
+func (o *applyOptions) run(ctx context.Context, s *cli.Session) error {
+	p := o.plan
 	var names []string
 	for _, g := range p.Groups {
 		names = append(names, g.Name)

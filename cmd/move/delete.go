@@ -44,17 +44,7 @@ whether one comes back, since its application then runs; dynamic members are nev
   koffset delete old-billing --execute
   koffset delete billing --topic orders:3 --execute`,
 		ValidArgsFunction: a.Completer().Groups(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd, args); err != nil {
-				return err
-			}
-			s, err := a.Connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return o.run(cmd.Context(), s)
-		},
+		RunE:              a.Connected(o.parse, carriedOut(&o.write, &o.scope, "delete", o.prepare)),
 	}
 	o.write.Add(c)
 	o.write.AddPlanOut(c)
@@ -93,32 +83,18 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *deleteOptions) run(ctx context.Context, s *cli.Session) error {
-	w, err := o.prepare(ctx, s)
-	if err != nil {
-		return o.write.NotPlanned(o.app, s, "delete", o.scope.names, err)
-	}
-	return w.Do(ctx)
-}
-
 // prepare chooses the groups, waits for them, and makes the plan.
 func (o *deleteOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, error) {
-	pctx, cancel := s.Phase(ctx, "read the groups")
-	defer cancel()
-	in, err := o.scope.choose(pctx, s)
+	known, err := o.scope.chooseFor(ctx, s, &o.req)
 	if err != nil {
-		return nil, cli.Cause(pctx, err)
-	}
-	cancel()
-	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
-	if err := o.write.Ready(ctx, s, groupsOf(in.chosen)); err != nil {
 		return nil, err
 	}
-	pctx, cancel = s.Phase(ctx, "make the plan")
-	defer cancel()
-	built, err := reset.Prepare(pctx, s.Client, &o.req)
-	if err != nil {
-		return nil, cli.Cause(pctx, err)
+	if err := o.write.Ready(ctx, s, groupsOf(o.req.Groups)); err != nil {
+		return nil, err
 	}
-	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}, nil
+	built, err := makePlan(ctx, s, &o.req)
+	if err != nil {
+		return nil, err
+	}
+	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}, nil
 }

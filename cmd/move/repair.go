@@ -59,17 +59,7 @@ looks at all of them. The plan goes through the same checks, journal and undo as
   koffset repair billing --past-end start
   koffset repair billing --execute`,
 		ValidArgsFunction: a.Completer().Groups(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd, args); err != nil {
-				return err
-			}
-			s, err := a.Connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return o.run(cmd.Context(), s)
-		},
+		RunE:              a.Connected(o.parse, carriedOut(&o.write, &o.scope, "repair", o.prepare)),
 	}
 	o.write.Add(c, render.KafkaCSV)
 	o.write.AddPlanOut(c)
@@ -128,25 +118,13 @@ func (o *repairOptions) parse(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *repairOptions) run(ctx context.Context, s *cli.Session) error {
-	w, err := o.prepare(ctx, s)
-	if err != nil {
-		return o.write.NotPlanned(o.app, s, "repair", o.scope.names, err)
-	}
-	return w.Do(ctx)
-}
-
 // prepare chooses the groups, waits for them, and makes the plan.
 func (o *repairOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, error) {
-	pctx, cancel := s.Phase(ctx, "read the groups")
-	defer cancel()
-	in, err := o.scope.choose(pctx, s)
+	known, err := o.scope.chooseFor(ctx, s, &o.req)
 	if err != nil {
-		return nil, cli.Cause(pctx, err)
+		return nil, err
 	}
-	cancel()
-	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
-	built, err := o.plan(ctx, s)
+	built, err := makePlan(ctx, s, &o.req)
 	if err != nil {
 		return nil, err
 	}
@@ -155,18 +133,11 @@ func (o *repairOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, 
 		if err := o.write.Ready(ctx, s, names); err != nil {
 			return nil, err
 		}
-		if built, err = o.plan(ctx, s); err != nil {
+		if built, err = makePlan(ctx, s, &o.req); err != nil {
 			return nil, err
 		}
 	}
-	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: in.known, Wide: o.scope.several()}, nil
-}
-
-func (o *repairOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, error) {
-	ctx, cancel := s.Phase(ctx, "make the plan")
-	defer cancel()
-	built, err := reset.Prepare(ctx, s.Client, &o.req)
-	return built, cli.Cause(ctx, err)
+	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}, nil
 }
 
 // planned are the groups of a plan.

@@ -125,6 +125,22 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	if err != nil {
 		return err
 	}
+	if err := o.checkScope(args, named); err != nil {
+		return err
+	}
+	if err := o.origin.Parse(); err != nil {
+		return err
+	}
+	o.req = reset.Request{AllowOrigin: o.origin.Allow, Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
+		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create}
+	if o.share {
+		o.req.CreateType = inspect.TypeShare
+	}
+	return nil
+}
+
+// checkScope refuses a command line that leaves open which groups or partitions are meant; named says that it names topics.
+func (o *resetOptions) checkScope(args []string, named bool) error {
 	own := o.position.Needs().Foreign || o.position.Kind == offset.ByPartition
 	if !named && !own {
 		hint := "add --topic TOPIC, or --all-topics for every topic that the group has commits on"
@@ -141,14 +157,6 @@ func (o *resetOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	}
 	if o.create && (len(o.scope.names) == 0 || o.scope.allTopics) {
 		return cli.Usagef("name the group, and its partitions with --topic", "--create makes a named group, which has no commits to choose topics by")
-	}
-	if err := o.origin.Parse(); err != nil {
-		return err
-	}
-	o.req = reset.Request{AllowOrigin: o.origin.Allow, Verb: "reset", Asked: o.position.String(), Scope: scope, Position: o.position, Rules: o.rules,
-		Metadata: reset.ParseMetadata(o.metadata), Only: reset.Only(o.only), Create: o.create}
-	if o.share {
-		o.req.CreateType = inspect.TypeShare
 	}
 	return nil
 }

@@ -56,41 +56,7 @@ nothing is said, but none that was cut off or of which some row's outcome is not
   koffset undo --prune --keep 90d --execute`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.write.Parse(cmd); err != nil {
-				return err
-			}
-			if err := o.prune.parse(cmd, args, o.group); err != nil {
-				return err
-			}
-			for i, g := range o.group {
-				name, err := offset.UnquoteName(g)
-				if err != nil {
-					return cli.AsUsage(err)
-				}
-				o.group[i] = name
-			}
-			s, err := a.Settings(cmd)
-			if err != nil {
-				return err
-			}
-			if o.prune.prune {
-				return o.pruneJournal(cmd.Context(), s.StateDir)
-			}
-			if len(args) == 0 {
-				return o.list(s.StateDir)
-			}
-			e, err := o.find(s.StateDir, args[0])
-			if err != nil {
-				return err
-			}
-			sess, err := a.ConnectWith(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			defer sess.Close()
-			return o.run(cmd.Context(), sess, e)
-		},
+		RunE:              o.listOrUndo,
 	}
 	o.write.Add(c)
 	o.write.AddPlanOut(c)
@@ -100,6 +66,43 @@ nothing is said, but none that was cut off or of which some row's outcome is not
 	c.Flags().BoolVar(&o.exact, "exact", false, "put back values that are outside the log by now")
 	o.prune.add(c)
 	return c
+}
+
+// listOrUndo does what is asked of the journal; only an undo connects.
+func (o *undoOptions) listOrUndo(cmd *cobra.Command, args []string) error {
+	if err := o.write.Parse(cmd); err != nil {
+		return err
+	}
+	if err := o.prune.parse(cmd, args, o.group); err != nil {
+		return err
+	}
+	for i, g := range o.group {
+		name, err := offset.UnquoteName(g)
+		if err != nil {
+			return cli.AsUsage(err)
+		}
+		o.group[i] = name
+	}
+	s, err := o.app.Settings(cmd)
+	if err != nil {
+		return err
+	}
+	if o.prune.prune {
+		return o.pruneJournal(cmd.Context(), s.StateDir)
+	}
+	if len(args) == 0 {
+		return o.list(s.StateDir)
+	}
+	e, err := o.find(s.StateDir, args[0])
+	if err != nil {
+		return err
+	}
+	sess, err := o.app.ConnectWith(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	defer sess.Close()
+	return o.run(cmd.Context(), sess, e)
 }
 
 // list prints the journal.
