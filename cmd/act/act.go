@@ -245,13 +245,7 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	}
 	shown := w.Flags.Format.IsTable()
 	if shown {
-		err := w.print(nil, len(w.Built.Failed) > 0)
-		if err == nil {
-			err = w.App.Streams.Flush()
-		}
-		if err != nil {
-			// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
-			err = cli.Faultf(offset.KindFailed, "nothing was changed", "the plan could not be shown: %v", err)
+		if err := w.showBefore(); err != nil {
 			w.audit(nil, "refused", err)
 			return err
 		}
@@ -264,20 +258,42 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 		w.audit(nil, "refused", err)
 		return err
 	}
-	progress := w.App.Streams.Progress("writing offsets")
-	progress.Set(0, int64(sum.Changed))
-	res, err := reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
-		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
-		Phase: w.S.Moving, Settle: w.Flags.settleFor, Settling: func() {
-			w.App.Streams.Note("written and read back; watching for %s whether another client overwrites it", offset.FormatDuration(w.Flags.settleFor))
-		}, Progress: func(n int) { progress.Add(int64(n)) },
-	})
-	progress.Stop()
+	res, err := w.apply(ctx, sum)
 	if err != nil {
 		err = w.NotApplied(ctx, err)
 		w.audit(nil, "refused", err)
 		return err
 	}
+	return w.report(ctx, res, shown)
+}
+
+// showBefore prints the plan before it is carried out.
+func (w *Run) showBefore() error {
+	err := w.print(nil, len(w.Built.Failed) > 0)
+	if err == nil {
+		err = w.App.Streams.Flush()
+	}
+	if err != nil {
+		// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
+		return cli.Faultf(offset.KindFailed, "nothing was changed", "the plan could not be shown: %v", err)
+	}
+	return nil
+}
+
+func (w *Run) apply(ctx context.Context, sum reset.Summary) (*reset.Result, error) {
+	progress := w.App.Streams.Progress("writing offsets")
+	progress.Set(0, int64(sum.Changed))
+	defer progress.Stop()
+	return reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
+		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
+		Phase: w.S.Moving, Settle: w.Flags.settleFor, Settling: func() {
+			w.App.Streams.Note("written and read back; watching for %s whether another client overwrites it", offset.FormatDuration(w.Flags.settleFor))
+		}, Progress: func(n int) { progress.Add(int64(n)) },
+	})
+}
+
+// report says what became of the plan. What was shown before is shown again only where a row did not end well.
+func (w *Run) report(ctx context.Context, res *reset.Result, shown bool) error {
 	for _, g := range res.Failed {
 		w.failGroup(ctx, g)
 	}

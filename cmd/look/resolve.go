@@ -255,7 +255,22 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 	if len(internal) > 0 {
 		o.app.Streams.Note("%s of Kafka's own left out: %s", text.Plural(len(internal), "topic"), text.Some(internal, 5))
 	}
-	bad := 0
+	bad := o.chooseParts(ctx, s, &q)
+	for _, f := range o.failures {
+		if len(q.Parts) > 0 {
+			f.Kind = offset.KindPartial
+		}
+		o.app.Streams.Fail(f)
+	}
+	facts, err := inspect.Gather(ctx, s.Client, q)
+	if err == nil {
+		o.app.SayOrigin(facts.Said)
+	}
+	return facts, bad, err
+}
+
+// chooseParts chooses the partitions to resolve. bad counts topics and partitions that do not exist.
+func (o *resolveOptions) chooseParts(ctx context.Context, s *cli.Session, q *inspect.GatherQuery) (bad int) {
 	seen := map[offset.Partition]bool{}
 	for _, sp := range o.specs {
 		t := q.Topics[sp.Topic]
@@ -281,17 +296,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 			}
 		}
 	}
-	for _, f := range o.failures {
-		if len(q.Parts) > 0 {
-			f.Kind = offset.KindPartial
-		}
-		o.app.Streams.Fail(f)
-	}
-	facts, err := inspect.Gather(ctx, s.Client, q)
-	if err == nil {
-		o.app.SayOrigin(facts.Said)
-	}
-	return facts, bad, err
+	return bad
 }
 
 // ofTopic are the partitions of a topic that was named without any: those of the map, where the position is one, since
