@@ -74,15 +74,29 @@ func (s Stats) Unhealthy(k Checkpoints) string {
 // WriteMetrics writes a snapshot in Prometheus's text format. The names follow Flink's Kafka source: current_offset is the
 // last record, committed_offset the next one to read, and uncommitted_records is the difference done right.
 func WriteMetrics(w io.Writer, s Stats) error {
-	m := metrics.NewWriter(w, &metrics.Slab{})
-	family := func(name, kind, help string) metrics.Family {
-		return metrics.Family{Name: "koffset_consume_" + name, Help: help, Counter: kind == "counter"}
+	m := runMetrics{metrics.NewWriter(w, &metrics.Slab{})}
+	m.partitions(s.Partitions)
+	m.run(s)
+	if s.Checkpoints.On {
+		m.checkpoints(s.Checkpoints)
 	}
-	one := func(name, kind, help string, v float64) { m.One(family(name, kind, help), v) }
-	prefixes := topicPrefixes(s.Partitions)
+	return m.Flush()
+}
+
+// runMetrics writes the families of a run.
+type runMetrics struct{ *metrics.Writer }
+
+func runFamily(name, kind, help string) metrics.Family {
+	return metrics.Family{Name: "koffset_consume_" + name, Help: help, Counter: kind == "counter"}
+}
+
+func (m runMetrics) one(name, kind, help string, v float64) { m.One(runFamily(name, kind, help), v) }
+
+func (m runMetrics) partitions(parts []PartitionStats) {
+	prefixes := topicPrefixes(parts)
 	each := func(name, kind, help string, of func(PartitionStats) (int64, bool)) {
-		m.Lines(family(name, kind, help), func(line func(string, int32, string, float64)) {
-			for _, p := range s.Partitions {
+		m.Lines(runFamily(name, kind, help), func(line func(string, int32, string, float64)) {
+			for _, p := range parts {
 				if v, ok := of(p); ok {
 					line(prefixes[p.Topic], p.Partition.Partition, metrics.PlainEnd, float64(v))
 				}
@@ -103,8 +117,11 @@ func WriteMetrics(w io.Writer, s Stats) error {
 	each("records_lag", "gauge", "Offsets between position and log end (Flink: recordsLag); absent while no broker answers.", PartitionStats.Lag)
 	each("end_offset", "gauge", "Where a run with an end stops, exclusive.", func(p PartitionStats) (int64, bool) { return known(p.End) })
 	each("partition_records_total", "counter", "Records handed to the sink.", func(p PartitionStats) (int64, bool) { return p.Records, true })
+}
+
+func (m runMetrics) run(s Stats) {
 	if n, known := s.Pending(); known {
-		one("pending_records", "gauge", "Offsets left to the end of the run, or to the log end (Flink: pendingRecords); absent where the lag of a partition is not known.", float64(n))
+		m.one("pending_records", "gauge", "Offsets left to the end of the run, or to the log end (Flink: pendingRecords); absent where the lag of a partition is not known.", float64(n))
 	}
 	silent := 0
 	for _, p := range s.Partitions {
@@ -112,27 +129,27 @@ func WriteMetrics(w io.Writer, s Stats) error {
 			silent++
 		}
 	}
-	one("silent_partitions", "gauge", "Partitions whose broker has not answered for 10 s or more.", float64(silent))
-	one("records_outside_window_total", "counter", "Records of a run from one time to another whose own time is outside.", float64(s.OutsideWindow))
-	one("records_total", "counter", "Records handed to the sink.", float64(s.Records))
-	one("bytes_total", "counter", "Bytes of keys and values handed to the sink.", float64(s.Bytes))
-	one("sink_blocked_seconds_total", "counter", "Time spent waiting for the sink.", s.SinkBlocked.Seconds())
-	one("throttled_seconds_total", "counter", "Time spent waiting for the rate.", s.Throttled.Seconds())
-	one("commits_succeeded_total", "counter", "Commits that succeeded (Flink: commitsSucceeded).", float64(s.CommitsSucceeded))
-	one("commits_failed_total", "counter", "Commits that failed (Flink: commitsFailed).", float64(s.CommitsFailed))
-	one("foreign_commits_total", "counter", "Commits of other clients that were seen in the run's group.", float64(s.ForeignCommits))
-	if k := s.Checkpoints; k.On {
-		one("checkpoints_completed_total", "counter", "Checkpoints that completed.", float64(k.Completed))
-		one("checkpoints_failed_total", "counter", "Checkpoints that failed, with those past their timeout.", float64(k.Failed))
-		one("checkpoints_dropped_total", "counter", "Checkpoints past their timeout.", float64(k.Dropped))
-		one("checkpoints_running", "gauge", "Checkpoints under way.", float64(k.Running))
-		one("checkpoint_last_duration_seconds", "gauge", "How long the last completed checkpoint took.", k.LastDuration.Seconds())
-		one("checkpoint_last_size_bytes", "gauge", "Size of the last completed checkpoint.", float64(k.LastSize))
-		if !k.LastAt.IsZero() {
-			one("checkpoint_last_timestamp_seconds", "gauge", "When the last checkpoint completed, since 1970.", float64(k.LastAt.UnixMilli())/1000)
-		}
+	m.one("silent_partitions", "gauge", "Partitions whose broker has not answered for 10 s or more.", float64(silent))
+	m.one("records_outside_window_total", "counter", "Records of a run from one time to another whose own time is outside.", float64(s.OutsideWindow))
+	m.one("records_total", "counter", "Records handed to the sink.", float64(s.Records))
+	m.one("bytes_total", "counter", "Bytes of keys and values handed to the sink.", float64(s.Bytes))
+	m.one("sink_blocked_seconds_total", "counter", "Time spent waiting for the sink.", s.SinkBlocked.Seconds())
+	m.one("throttled_seconds_total", "counter", "Time spent waiting for the rate.", s.Throttled.Seconds())
+	m.one("commits_succeeded_total", "counter", "Commits that succeeded (Flink: commitsSucceeded).", float64(s.CommitsSucceeded))
+	m.one("commits_failed_total", "counter", "Commits that failed (Flink: commitsFailed).", float64(s.CommitsFailed))
+	m.one("foreign_commits_total", "counter", "Commits of other clients that were seen in the run's group.", float64(s.ForeignCommits))
+}
+
+func (m runMetrics) checkpoints(k CheckpointStats) {
+	m.one("checkpoints_completed_total", "counter", "Checkpoints that completed.", float64(k.Completed))
+	m.one("checkpoints_failed_total", "counter", "Checkpoints that failed, with those past their timeout.", float64(k.Failed))
+	m.one("checkpoints_dropped_total", "counter", "Checkpoints past their timeout.", float64(k.Dropped))
+	m.one("checkpoints_running", "gauge", "Checkpoints under way.", float64(k.Running))
+	m.one("checkpoint_last_duration_seconds", "gauge", "How long the last completed checkpoint took.", k.LastDuration.Seconds())
+	m.one("checkpoint_last_size_bytes", "gauge", "Size of the last completed checkpoint.", float64(k.LastSize))
+	if !k.LastAt.IsZero() {
+		m.one("checkpoint_last_timestamp_seconds", "gauge", "When the last checkpoint completed, since 1970.", float64(k.LastAt.UnixMilli())/1000)
 	}
-	return m.Flush()
 }
 
 // topicPrefixes are the labels of each topic's samples, up to the partition's number.

@@ -229,51 +229,50 @@ func (r *run) loop() error {
 			r.ask()
 		}
 		timer.Reset(wake)
-		select {
-		case <-r.ctx.Done():
-			return errStop
-		case <-timer.C:
-			if waits {
-				r.stats.throttled.Add(int64(wake))
-			}
-		case f := <-r.fetched:
-			r.polling = false
-			if r.member == nil && r.pace == nil {
-				r.ask() // the next poll overlaps with this one's delivery
-			}
-			err := r.take(f)
-			if r.member != nil {
-				r.fetch.AllowRebalance()
-			}
-			if err != nil {
-				return err
-			}
-		case s := <-r.shifts:
-			if err := r.shifted(s); err != nil {
-				return err
-			}
-		case res := <-r.keeper.results:
-			if err := r.keeper.ended(res); err != nil {
-				return err
-			}
-		case res := <-r.commit.results:
-			if err := r.commit.ended(res); err != nil {
-				return err
-			}
-		case h := <-r.reach.answers:
-			if err := r.hear(h); err != nil {
-				return err
-			}
-		case d := <-r.found:
-			if err := r.discovered(d); err != nil {
-				return err
-			}
-		case v := <-r.probed:
-			if err := r.probeEnded(v); err != nil {
-				return err
-			}
+		if err := r.next(timer.C, wake, waits); err != nil {
+			return err
 		}
 	}
+}
+
+// next waits until something happens, for wake at most, and does what it means. waits says that the rate is what is waited for.
+func (r *run) next(timer <-chan time.Time, wake time.Duration, waits bool) error {
+	select {
+	case <-r.ctx.Done():
+		return errStop
+	case <-timer:
+		if waits {
+			r.stats.throttled.Add(int64(wake))
+		}
+		return nil
+	case f := <-r.fetched:
+		return r.polled(f)
+	case s := <-r.shifts:
+		return r.shifted(s)
+	case res := <-r.keeper.results:
+		return r.keeper.ended(res)
+	case res := <-r.commit.results:
+		return r.commit.ended(res)
+	case h := <-r.reach.answers:
+		return r.hear(h)
+	case d := <-r.found:
+		return r.discovered(d)
+	case v := <-r.probed:
+		return r.probeEnded(v)
+	}
+}
+
+// polled takes what a poll brought.
+func (r *run) polled(f kgo.Fetches) error {
+	r.polling = false
+	if r.member == nil && r.pace == nil {
+		r.ask() // the next poll overlaps with this one's delivery
+	}
+	err := r.take(f)
+	if r.member != nil {
+		r.fetch.AllowRebalance()
+	}
+	return err
 }
 
 // between lets what waits happen between two batches of one fetch, without blocking, so that a checkpoint is not held up

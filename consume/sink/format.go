@@ -88,62 +88,75 @@ func ParseFormat(format string, forms Forms) (Encoder, error) {
 			return Values, nil
 		}
 	}
-	var ops []Encoder
-	var lit []byte
-	flush := func() {
-		if len(lit) > 0 {
-			text := string(lit)
-			ops = append(ops, func(dst []byte, _ *kgo.Record) []byte { return append(dst, text...) })
-			lit = nil
+	var p formatParser
+	for rest := format; rest != ""; {
+		n, err := p.next(format, rest, forms)
+		if err != nil {
+			return nil, err
 		}
+		rest = rest[n:]
 	}
-	for i := 0; i < len(format); i++ {
-		switch c := format[i]; {
-		case c == '\\':
-			n, b, err := escape(format[i:])
-			if err != nil {
-				return nil, err
-			}
-			lit = append(lit, b)
-			i += n - 1
-		case c != '%':
-			lit = append(lit, c)
-		case i+1 == len(format):
-			return nil, fmt.Errorf("format %q ends with a single %%: write %%%% for a percent sign", format)
-		case format[i+1] == '%':
-			lit = append(lit, '%')
-			i++
-		default:
-			i++
-			as := ""
-			if rest := format[i+1:]; strings.HasPrefix(rest, "{") {
-				end := strings.IndexByte(rest, '}')
-				if end < 0 {
-					return nil, fmt.Errorf("format %q: a { is not closed", format)
-				}
-				as = rest[1:end]
-			}
-			op, err := verb(format[i], as, forms)
-			if err != nil {
-				return nil, err
-			}
-			if as != "" {
-				i += len(as) + 2
-			}
-			flush()
-			ops = append(ops, op)
-		}
-	}
-	flush()
-	if len(ops) == 0 {
+	p.flush()
+	if len(p.ops) == 0 {
 		return nil, fmt.Errorf("the format is empty: every record would be nothing")
 	}
 	return func(dst []byte, r *kgo.Record) []byte {
-		for _, op := range ops {
+		for _, op := range p.ops {
 			dst = op(dst, r)
 		}
 		return dst
 	}, nil
+}
+
+// formatParser gathers what a format string writes; text that stands still is one piece.
+type formatParser struct {
+	ops []Encoder
+	lit []byte
+}
+
+func (p *formatParser) flush() {
+	if len(p.lit) > 0 {
+		text := string(p.lit)
+		p.ops = append(p.ops, func(dst []byte, _ *kgo.Record) []byte { return append(dst, text...) })
+		p.lit = nil
+	}
+}
+
+// next takes the first piece of rest, and says how long it is.
+func (p *formatParser) next(format, rest string, forms Forms) (int, error) {
+	switch {
+	case rest[0] == '\\':
+		n, b, err := escape(rest)
+		if err != nil {
+			return 0, err
+		}
+		p.lit = append(p.lit, b)
+		return n, nil
+	case rest[0] != '%':
+		p.lit = append(p.lit, rest[0])
+		return 1, nil
+	case len(rest) == 1:
+		return 0, fmt.Errorf("format %q ends with a single %%: write %%%% for a percent sign", format)
+	case rest[1] == '%':
+		p.lit = append(p.lit, '%')
+		return 2, nil
+	}
+	n, as := 2, ""
+	if form, ok := strings.CutPrefix(rest[2:], "{"); ok {
+		if as, _, ok = strings.Cut(form, "}"); !ok {
+			return 0, fmt.Errorf("format %q: a { is not closed", format)
+		}
+		if as != "" {
+			n += len(as) + 2
+		}
+	}
+	op, err := verb(rest[1], as, forms)
+	if err != nil {
+		return 0, err
+	}
+	p.flush()
+	p.ops = append(p.ops, op)
+	return n, nil
 }
 
 func escape(s string) (n int, b byte, err error) {
