@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -285,8 +286,8 @@ func (r *Replay) apply(k Kind, c pending, at time.Time) {
 
 // tombstone removes a commit, and what transactions hold for the partition.
 func (r *Replay) tombstone(g *groupState, p *partState, raw *Raw) {
-	for id, held := range r.open {
-		r.open[id] = slices.DeleteFunc(held, func(c pending) bool {
+	for _, id := range slices.Sorted(maps.Keys(r.open)) { // in one order: what is told is the same each time
+		r.open[id] = slices.DeleteFunc(r.open[id], func(c pending) bool {
 			if c.part != p {
 				return false
 			}
