@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/inspect"
+	edge "github.com/koffset/koffset/internal/commits"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
@@ -38,8 +39,10 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 			f.nearGroups = nearGroups(ctx, c)
 		}
 	}
-	if who, _ := c.committer(); who != CommitsNever && c.Join == nil {
-		f.members = groupMembers(ctx, c)
+	if who, _ := c.committer(); who != CommitsNever {
+		if f.members, err = c.committing(ctx); err != nil {
+			return f, nil, err
+		}
 	}
 	log := inspect.ReadBounds(ctx, c.Client, parts)
 	for topic, ns := range parts {
@@ -175,6 +178,22 @@ func nearGroups(ctx context.Context, c *Config) []string {
 		names = append(names, g.Name)
 	}
 	return text.Near(c.Group, names)
+}
+
+const needsGroup = "the user needs READ on the group"
+
+// committing looks at who could commit: the members that the group has now, unless the run becomes one, and whether the user
+// may. Without the right nothing is read, since nothing of it could be committed.
+func (c *Config) committing(ctx context.Context) (members []inspect.Member, err error) {
+	right := make(chan edge.Right, 1)
+	go func() { right <- edge.MayI(ctx, c.Client, c.Group) }()
+	if c.Join == nil {
+		members = groupMembers(ctx, c)
+	}
+	if <-right == edge.MayNotCommit {
+		return nil, errorf(Failed, needsGroup, "nothing was read: committing to group %s is not allowed: %w", c.Group, kerr.GroupAuthorizationFailed)
+	}
+	return members, nil
 }
 
 // groupMembers are the members that the group has now: only they may commit.

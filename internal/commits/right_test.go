@@ -1,0 +1,27 @@
+package commits
+
+import (
+	"math"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A set that a broker did not fill in says nothing; one that it did says whether READ is in it.
+func TestRightOf(t *testing.T) {
+	const describe, read, remove = 1 << kmsg.ACLOperationDescribe, 1 << kmsg.ACLOperationRead, 1 << kmsg.ACLOperationDelete
+	for operations, want := range map[int32]Right{
+		math.MinInt32:              RightUnknown, // a broker that was not asked, or does not know
+		0:                          RightUnknown,
+		remove:                     RightUnknown,
+		describe:                   MayNotCommit,
+		describe | remove:          MayNotCommit,
+		describe | read:            MayCommit,
+		describe | read | remove:   MayCommit,
+		math.MinInt32 | read | 256: RightUnknown,
+	} {
+		if got := rightOf(operations); got != want {
+			t.Errorf("%b: %d, want %d", operations, got, want)
+		}
+	}
+}
