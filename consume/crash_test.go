@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 
 // TestCrashChild is the process that is killed; it does nothing unless TestCrash starts it.
 func TestCrashChild(t *testing.T) {
-	addr, kind := os.Getenv("KOFFSET_CRASH_ADDR"), os.Getenv("KOFFSET_CRASH_SINK")
+	addr, kind, topic := os.Getenv("KOFFSET_CRASH_ADDR"), os.Getenv("KOFFSET_CRASH_SINK"), os.Getenv("KOFFSET_CRASH_TOPIC")
 	if addr == "" {
 		return
 	}
@@ -54,7 +55,7 @@ func TestCrashChild(t *testing.T) {
 		}
 	}
 	rate, _ := strconv.ParseFloat(os.Getenv("KOFFSET_CRASH_RATE"), 64)
-	_, err = consume.Run(context.Background(), consume.Config{Client: cl, Topics: topics("crash"), Group: "crash-" + kind, Sink: out,
+	_, err = consume.Run(context.Background(), consume.Config{Client: cl, Topics: topics(topic), Group: topic + "-" + kind, Sink: out,
 		Start: consume.Start{Position: &offset.Position{Kind: offset.Earliest}}, End: consume.End{Until: &offset.Position{Kind: offset.Latest}},
 		Rate:        consume.Rate{Records: rate},
 		Checkpoints: consume.Checkpoints{Interval: 10 * time.Millisecond, Dir: filepath.Join(dir, "ck"), Job: "crash", Restore: consume.RestoreLatest}})
@@ -64,12 +65,17 @@ func TestCrashChild(t *testing.T) {
 	fmt.Fprintln(os.Stderr, "child finished")
 }
 
-// Killed at random points, again and again, the files hold every record exactly once and standard output at least once.
 func TestCrash(t *testing.T) {
 	_, cl := fake(t)
-	kafkatest.CreateTopic(t, cl, "crash", crashPartitions)
+	testCrash(t, cl, "crash", crashKills, false)
+}
+
+// Killed at random points, again and again, the files hold every record exactly once and standard output at least once. later says
+// that each process lives until a checkpoint of its own holds records.
+func testCrash(t *testing.T, cl *kgo.Client, topic string, most int, later bool) {
+	kafkatest.CreateTopic(t, cl, topic, crashPartitions)
 	for p := range int32(crashPartitions) {
-		kafkatest.Produce(t, cl, kafkatest.Records("crash", p, crashRecords, 1000, 1)...)
+		kafkatest.Produce(t, cl, kafkatest.Records(topic, p, crashRecords, 1000, 1)...)
 	}
 	addr := cl.OptValue(kgo.SeedBrokers).([]string)[0]
 	for _, kind := range []string{"files", "stdout"} {
@@ -81,19 +87,23 @@ func TestCrash(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			t.Logf("seed %d", seed)
 			kills := 0
-			for kills < crashKills {
+			for kills < most {
 				// From before the first checkpoint of a life to some time after it.
-				if life(t, addr, dir, kind, &printed, crashRate, 50*time.Millisecond+time.Duration(rnd.IntN(200))*time.Millisecond) {
+				lives := sleep(50*time.Millisecond + time.Duration(rnd.IntN(200))*time.Millisecond)
+				if later {
+					lives = checkpointed(dir, time.Duration(rnd.IntN(50))*time.Millisecond)
+				}
+				if life(t, addr, topic, dir, kind, &printed, crashRate, lives) {
 					t.Fatalf("the run finished after %d kills: it needs more records", kills)
 				}
 				kills++
 				printed.WriteByte('\n') // the last line of a killed process may be a part of one
-				notAhead(t, cl, dir, kind)
+				notAhead(t, cl, topic, dir, kind)
 			}
-			if !life(t, addr, dir, kind, &printed, "0", kafkatest.Deadline) {
+			if !life(t, addr, topic, dir, kind, &printed, "0", sleep(kafkatest.Deadline)) {
 				t.Fatal("the last life did not finish")
 			}
-			if got := kafkatest.CommittedOffsets(t, cl, "crash-"+kind, "crash"); got[0] != crashRecords || got[2] != crashRecords {
+			if got := kafkatest.CommittedOffsets(t, cl, topic+"-"+kind, topic); got[0] != crashRecords || got[2] != crashRecords {
 				t.Errorf("committed %v at the end", got)
 			}
 			if kind == "stdout" {
@@ -105,13 +115,49 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// life runs the child until it ends by itself (true) or is killed after a while (false).
-func life(t *testing.T, addr, dir, kind string, printed io.Writer, rate string, lives time.Duration) bool {
+// sleep returns after a while, or with ctx.
+func sleep(d time.Duration) func(context.Context) {
+	return func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
+}
+
+// checkpointed returns a while after a checkpoint of the job holds more than the newest does now.
+func checkpointed(dir string, d time.Duration) func(context.Context) {
+	held := func() (records int64) {
+		refs, _ := checkpointfile.ListCheckpoints(checkpointfile.JobDir(filepath.Join(dir, "ck"), "crash")) // none yet
+		for _, ref := range refs {
+			if c, _, err := checkpointfile.ReadCheckpoint(ref.Path); err == nil { // it may be removed in between
+				records = max(records, c.Records)
+			}
+		}
+		return records
+	}
+	before := held()
+	return func(ctx context.Context) {
+		for tick := time.Tick(5 * time.Millisecond); ctx.Err() == nil && held() <= before; {
+			select {
+			case <-ctx.Done():
+			case <-tick:
+			}
+		}
+		sleep(d)(ctx)
+	}
+}
+
+// life runs the child until it ends by itself (true) or is killed when lives returns (false).
+func life(t *testing.T, addr, topic, dir, kind string, printed io.Writer, rate string, lives func(context.Context)) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), lives)
+	ctx, cancel := context.WithTimeout(t.Context(), kafkatest.Deadline)
+	var kill sync.WaitGroup
+	defer kill.Wait()
 	defer cancel()
+	kill.Go(func() { lives(ctx); cancel() })
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCrashChild$", "-test.count=1")
-	cmd.Env = append(os.Environ(), "KOFFSET_CRASH_ADDR="+addr, "KOFFSET_CRASH_SINK="+kind, "KOFFSET_CRASH_DIR="+dir, "KOFFSET_CRASH_RATE="+rate)
+	cmd.Env = append(os.Environ(), "KOFFSET_CRASH_ADDR="+addr, "KOFFSET_CRASH_TOPIC="+topic, "KOFFSET_CRASH_SINK="+kind, "KOFFSET_CRASH_DIR="+dir, "KOFFSET_CRASH_RATE="+rate)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if kind == "stdout" {
@@ -130,7 +176,7 @@ func life(t *testing.T, addr, dir, kind string, printed io.Writer, rate string, 
 }
 
 // notAhead checks that the group's commits are never ahead of the newest checkpoint.
-func notAhead(t *testing.T, cl *kgo.Client, dir, kind string) {
+func notAhead(t *testing.T, cl *kgo.Client, topic, dir, kind string) {
 	t.Helper()
 	refs, err := checkpointfile.ListCheckpoints(filepath.Join(dir, "ck", "crash"))
 	if err != nil {
@@ -146,7 +192,7 @@ func notAhead(t *testing.T, cl *kgo.Client, dir, kind string) {
 			at[p.Partition] = p.Offset
 		}
 	}
-	for p, n := range kafkatest.CommittedOffsets(t, cl, "crash-"+kind, "crash") {
+	for p, n := range kafkatest.CommittedOffsets(t, cl, topic+"-"+kind, topic) {
 		if n > at[p] {
 			t.Fatalf("partition %d: committed %d, the newest checkpoint holds %d", p, n, at[p])
 		}

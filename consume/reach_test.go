@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/consume"
@@ -30,15 +31,18 @@ func muted(k *kfake.Cluster) *atomic.Bool {
 	return &off
 }
 
-// A run without an end says that its broker is away, is not healthy then, does not know its lag, and goes on.
 func TestBrokerAway(t *testing.T) {
 	k, cl := fake(t)
-	off := muted(k)
-	kafkatest.CreateTopic(t, cl, "away", 2)
-	kafkatest.Produce(t, cl, kafkatest.Records("away", 0, 5, 1000, 1)...)
+	testBrokerAway(t, cl, "away", 200*time.Millisecond, muted(k).Store)
+}
+
+// A run without an end says that its broker is away, is not healthy then, does not know its lag, and goes on.
+func testBrokerAway(t *testing.T, cl *kgo.Client, topic string, silence time.Duration, away func(bool)) {
+	kafkatest.CreateTopic(t, cl, topic, 2)
+	kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 5, 1000, 1)...)
 	sink, said := &collector{}, &notes{}
-	e, err := consume.New(t.Context(), consume.Config{Client: cl, Topics: topics("away"), Start: from(t, "earliest"), Sink: sink, Notify: said.add,
-		Silence: 200 * time.Millisecond, Unreachable: time.Millisecond})
+	e, err := consume.New(t.Context(), consume.Config{Client: cl, Topics: topics(topic), Start: from(t, "earliest"), Sink: sink, Notify: said.add,
+		Silence: silence, Unreachable: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,7 @@ func TestBrokerAway(t *testing.T) {
 	if code, text := health(); code != 200 {
 		t.Fatalf("at first: %d %s", code, text)
 	}
-	off.Store(true)
+	away(true)
 	kafkatest.Until(t, "it is said", func() bool { return b.running(t) && said.has("no broker has answered for") })
 	kafkatest.Until(t, "it is not healthy", func() bool {
 		code, text := health()
@@ -72,9 +76,9 @@ func TestBrokerAway(t *testing.T) {
 	if err := consume.WriteMetrics(&m, s); err != nil || strings.Contains(m.String(), "koffset_consume_records_lag{") || !strings.Contains(m.String(), "koffset_consume_silent_partitions 2") {
 		t.Errorf("%v, metrics\n%s", err, m.String())
 	}
-	off.Store(false)
+	away(false)
 	kafkatest.Until(t, "it is back", func() bool { return b.running(t) && said.has("every partition answers again") })
-	kafkatest.Produce(t, cl, kafkatest.Records("away", 1, 3, 1000, 1)...)
+	kafkatest.Produce(t, cl, kafkatest.Records(topic, 1, 3, 1000, 1)...)
 	b.reach(t, sink.until(8))
 	kafkatest.Until(t, "it is healthy", func() bool { code, _ := health(); return code == 200 })
 	if n, known := e.Stats().Pending(); !known || n != 0 {

@@ -239,3 +239,19 @@ func TestRealRestoreQuestions(t *testing.T) {
 	testRecordLimits(t, cl, "real-limits")
 	testBranchWins(t, cl, "real-branch-")
 }
+
+// A broker whose process is stopped for a while (SIGSTOP) takes connections and answers nothing: the run says so, and goes on.
+func TestRealBrokerStops(t *testing.T) {
+	k := real.Kafka(t)
+	defer k.Heal(t)
+	testBrokerAway(t, k.Client(t), "real-stopped", 3*time.Second, func(away bool) {
+		if away {
+			k.Freeze(t)
+		} else {
+			k.Thaw(t)
+		}
+	})
+}
+
+// The kills of TestCrash, a few, each after records of its own.
+func TestRealCrash(t *testing.T) { testCrash(t, real.Kafka(t).Client(t), "real-crash", 5, true) }

@@ -377,6 +377,22 @@ func (k *Kafka) Kill() {
 	}
 }
 
+// Freeze stops the processes of all nodes without ending them (SIGSTOP): connections are taken, and nothing is answered. Thaw
+// lets them go on; [Kafka.Heal] waits until all is as before.
+func (k *Kafka) Freeze(t testing.TB) { t.Helper(); k.signal(t, syscall.SIGSTOP) }
+
+// Thaw lets frozen nodes go on.
+func (k *Kafka) Thaw(t testing.TB) { t.Helper(); k.signal(t, syscall.SIGCONT) }
+
+func (k *Kafka) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	for _, n := range k.nodes {
+		if err := n.proc.signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Restart starts what is stopped, on the old ports with the old data, and waits until it answers.
 func (k *Kafka) Restart(t testing.TB) {
 	t.Helper()
