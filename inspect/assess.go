@@ -19,8 +19,9 @@ type Assessment struct {
 	Snapshot *Snapshot
 	At       time.Time
 	Rules    Rules
-	// Ages are the next records; a row that waits and is not here has an unknown age.
-	Ages map[GroupPartition]TimedLag
+	// ages are the next records; a row that waits and is not here has an unknown age.
+	ages map[GroupPartition]TimedLag
+	aged map[string]bool // the groups of ages: a look-up a row, in vain for most groups, took a twentieth of inspect's time
 	// LeftOut is of how many groups no age was read, since they have too many rows that wait.
 	LeftOut   int
 	retention map[string]Retention
@@ -30,7 +31,7 @@ type Assessment struct {
 // the retention of their topics. Groups are read whole, those with the fewest such rows first, so that what is told of a group
 // is not a sample. A right that is missing makes ages unknown, not the call fail.
 func Assess(ctx context.Context, cl *kgo.Client, s *Snapshot, rules Rules, at time.Time, most int) *Assessment {
-	a := &Assessment{Snapshot: s, At: at, Rules: rules, Ages: map[GroupPartition]TimedLag{}}
+	a := &Assessment{Snapshot: s, At: at, Rules: rules}
 	asks, topics := a.choose(most)
 	var eg errgroup.Group
 	eg.Go(func() error { a.retention, _ = ReadRetention(ctx, cl, topics); return nil })
@@ -40,43 +41,50 @@ func Assess(ctx context.Context, cl *kgo.Client, s *Snapshot, rules Rules, at ti
 	}
 	if len(spans) > 0 {
 		found := records.Reader{Client: cl, Isolation: s.Query.Isolation, Leader: s.leader}.First(ctx, spans)
+		ages := make(map[GroupPartition]TimedLag, len(asks))
 		for _, x := range asks {
 			got := found[probeSpan(x)]
-			a.Ages[x.GroupPartition] = TimedLag{Next: got.Record, Err: got.Err}
+			ages[x.GroupPartition] = TimedLag{Next: got.Record, Err: got.Err}
 		}
+		a.KnowAges(ages)
 	}
 	_ = eg.Wait() // what could not be read is not in the map
 	return a
 }
 
+// KnowAges tells the next records of rows, in place of those that were told before.
+func (a *Assessment) KnowAges(ages map[GroupPartition]TimedLag) {
+	a.ages, a.aged = ages, map[string]bool{}
+	for p := range ages {
+		a.aged[p.Group] = true
+	}
+}
+
+// choose counts first and makes the list of the chosen groups after it: a list of all was most of what the pass cost.
 func (a *Assessment) choose(most int) (asks []Suspect, topics []string) {
-	var groups [][]Suspect
+	type group struct {
+		index, waiting int
+	}
+	var groups []group
 	named := map[string]bool{}
-	for _, d := range a.Snapshot.Groups {
-		var list []Suspect
+	for i := range a.Snapshot.Groups {
 		n, topic := 0, ""
-		for x := range a.Snapshot.waiting(d) {
+		for x := range a.Snapshot.waiting(a.Snapshot.Groups[i]) {
 			if x.Topic != topic {
 				topic = x.Topic
 				named[topic] = true
 			}
-			if n++; n <= most {
-				list = append(list, x)
-			}
+			n++
 		}
-		if n > most { // it is left out, whatever the others need
-			a.LeftOut++
-			continue
-		}
-		groups = append(groups, list)
+		groups = append(groups, group{i, n})
 	}
-	slices.SortStableFunc(groups, func(x, y []Suspect) int { return cmp.Compare(len(x), len(y)) })
-	for _, list := range groups {
-		if len(asks)+len(list) > most {
+	slices.SortStableFunc(groups, func(x, y group) int { return cmp.Compare(x.waiting, y.waiting) })
+	for _, g := range groups {
+		if len(asks)+g.waiting > most {
 			a.LeftOut++
 			continue
 		}
-		asks = append(asks, list...)
+		asks = slices.AppendSeq(asks, a.Snapshot.waiting(a.Snapshot.Groups[g.index]))
 	}
 	for t := range named {
 		topics = append(topics, t)
@@ -112,18 +120,21 @@ func (a *Assessment) Rows(d Description) iter.Seq2[*Row, *Diagnosis] {
 		iso := a.Snapshot.Query.Isolation
 		var r Row // one for all rows, as the verdict is: what is yielded by pointer would be new memory for each
 		var dg Diagnosis
+		now, aged := make([]Sample, 1), a.aged[d.Name]
 		for row := range a.Snapshot.Rows(d) {
 			r = row
 			if r.Topic != topic {
 				topic, expected = r.Topic, a.Snapshot.commitsTo(d.Name, r.Topic)
 			}
-			_, now := r.sample(iso, a.At)
-			w := WindowOf(now)
+			_, now[0] = r.sample(iso, a.At)
+			w := WindowOf(now...)
 			w.Status, w.Bounds, w.Readers, w.Expected, w.Retention = r.Status, r.Bounds, readers.of(r.Member), expected, a.retention[r.Topic]
 			w.Age = UnknownAge(AgeNotRead)
-			if t, ok := a.Ages[GroupPartition{r.Group, r.Partition}]; ok {
-				w.Age = t.BehindNow(a.At)
-				w.Drained = t.Err == nil && t.Next == nil
+			if aged {
+				if t, ok := a.ages[GroupPartition{r.Group, r.Partition}]; ok {
+					w.Age = t.BehindNow(a.At)
+					w.Drained = t.Err == nil && t.Next == nil
+				}
 			}
 			dg = Diagnose(w, a.Rules)
 			if !yield(&r, &dg) {

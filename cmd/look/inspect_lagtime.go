@@ -31,7 +31,8 @@ func (p *inspection) assess(ctx context.Context) {
 	}
 	p.judged = inspect.Assess(ctx, p.s.Client, p.snap, inspect.DefaultRules(), p.readAt, most)
 	if p.o.lagTime {
-		p.judged.Ages, p.judged.LeftOut = p.times, 0
+		p.judged.KnowAges(p.times)
+		p.judged.LeftOut = 0
 	}
 }
 

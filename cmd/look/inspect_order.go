@@ -198,6 +198,7 @@ func statusColumns() []render.Column {
 	}
 }
 
-func statusCells(s inspect.Status, h inspect.Health, verdicts render.Cell) []render.Cell {
-	return []render.Cell{verdictCell(s, h), render.String(string(s)), render.String(string(h)), verdicts}
+// statusCells appends the cells of statusColumns.
+func statusCells(cells []render.Cell, s inspect.Status, h inspect.Health, verdicts render.Cell) []render.Cell {
+	return append(cells, verdictCell(s, h), render.String(string(s)), render.String(string(h)), verdicts)
 }

@@ -52,6 +52,9 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
 		p.count(r, dg)
 		shown = shown || out.o.shows(r, dg)
+		if len(p.times) == 0 {
+			continue
+		}
 		if timed, ok := p.times[inspect.GroupPartition{Group: r.Group, Partition: r.Partition}]; ok {
 			p.ageFailed(timed.Err)
 			to, known := timed.BehindHead(p.readAt)
@@ -82,7 +85,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	}
 	cells := []render.Cell{render.Name(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
 		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
-	cells = append(cells, statusCells(t.Status, h.Health, cli.VerdictsCell(h.Verdicts))...)
+	cells = statusCells(cells, t.Status, h.Health, cli.VerdictsCell(h.Verdicts))
 	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))
 	out.add(standingOf(&h), p.groupLagCells(lagColumnOfGroup, cells, &h, head, hasHead))
 }
@@ -172,7 +175,7 @@ func partitionCells(cells []render.Cell, r *inspect.Row, dg *inspect.Diagnosis, 
 	}
 	cells = append(cells, render.Name(r.Group), render.String(r.Topic), render.Int32(r.Partition.Partition), committed, end,
 		render.IntPtr(r.Lag), start, stable, cli.Nonzero(r.ExpiredUnread), share)
-	cells = append(cells, statusCells(r.Status, dg.Health, verdicts)...)
+	cells = statusCells(cells, r.Status, dg.Health, verdicts)
 	return append(cells, epoch, metadata, client, host, id, static, me, render.Bool(r.Unstable), cli.ErrCell(r.Err), render.IntPtr(r.Acknowledged))
 }
 
@@ -198,7 +201,7 @@ func (p *inspection) topicSheet(w *render.Writer) {
 			}
 			cells := []render.Cell{render.Name(d.Name), render.String(topic), render.Int(int64(sum.Partitions)), sum.lag(), cli.Nonzero(int64(sum.Uncommitted)),
 				cli.Nonzero(sum.ExpiredUnread)}
-			out.add(standingOf(&sum.health), append(append(cells, sum.status()...), render.Bool(sum.Incomplete)))
+			out.add(standingOf(&sum.health), append(sum.status(cells), render.Bool(sum.Incomplete)))
 			sum = newSum()
 		}
 		for r, dg := range p.judged.Rows(d) {
@@ -236,11 +239,12 @@ func (s *sum) lag() render.Cell {
 	return render.Int(s.Lag)
 }
 
-func (s *sum) status() []render.Cell {
+// status appends the cells of statusColumns.
+func (s *sum) status(cells []render.Cell) []render.Cell {
 	if s.health.Health == "" {
-		return statusCells(s.Status, inspect.HealthOK, cli.VerdictsCell(0))
+		return statusCells(cells, s.Status, inspect.HealthOK, cli.VerdictsCell(0))
 	}
-	return statusCells(s.Status, s.health.Health, cli.VerdictsCell(s.health.Verdicts))
+	return statusCells(cells, s.Status, s.health.Health, cli.VerdictsCell(s.health.Verdicts))
 }
 
 // groupFailed says why a group's rows are missing.
@@ -310,7 +314,7 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 		}
 		holders++
 		cells := []render.Cell{render.Name(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
-		cells = append(append(cells, t.status()...), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete),
+		cells = append(t.status(cells), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete),
 			render.Text(strings.Join(m.Tasks, " ")), epochCell(d, m.Epoch), epochCell(d, d.Epoch), epochCell(d, d.AssignmentEpoch))
 		out.add(standingOf(&t.health), cells)
 	}
