@@ -297,6 +297,8 @@ func TestHouseRules(t *testing.T) {
 				bad = anyMatches(domain, s.dir) && !s.forTests() && s.path != "internal/render/streams.go"
 			case "time.Sleep":
 				bad = !s.imports("testing/synctest") // in a bubble it is the bubble's clock
+			case "http.Server", "http.ListenAndServe", "http.Serve":
+				bad = !s.forTests() && s.path != "cmd/cli/httpserver.go" // a server without timeouts is held by whoever does not read
 			case "t.Skip", "t.Skipf", "t.SkipNow":
 				bad = !strings.Contains(constraint(s), "realkafka") // go test ./... skips nothing
 			}

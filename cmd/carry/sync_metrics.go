@@ -97,7 +97,7 @@ func (o *syncOptions) serve(addr string) (stop func(), err error) {
 		_ = o.stats.write(&page)
 		_, _ = w.Write(page.Bytes()) // the reader went away
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute}
+	srv := cli.MetricsServer(mux)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

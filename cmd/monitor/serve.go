@@ -131,7 +131,7 @@ func (o *serveOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		Interval: o.every, Timeout: settings.Timeout, PerPartition: o.perPartition, MaxSeries: o.maxSeries, MemberLabels: o.memberLabels,
 		Compat: o.compat, Version: o.app.Version, Costs: costs, Now: o.app.Now, Warn: o.app.Streams.Warn,
 	})
-	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	h := cli.MetricsServer(server.Handler())
 	served := make(chan error, 1)
 	quiet := slog.New(slog.DiscardHandler) // what it says is said here
 	go func() { served <- web.Serve(l, h, &web.FlagConfig{WebConfigFile: &o.webConfig}, quiet) }()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -326,7 +325,7 @@ func (o *consumeOptions) serve(addr string, e *consume.Engine) (stop func(), err
 	if err != nil {
 		return nil, cli.Usagef("choose another port", "--metrics-listen: %w", err)
 	}
-	srv := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	srv := cli.MetricsServer(e.Handler())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
