@@ -99,8 +99,10 @@ func spellings() map[offset.Setting]string {
 		offset.SetMarker:           "--marker",
 		offset.SetMaxSeries:        "--max-series",
 		offset.SetMaxSkip:          "--max-skip",
+		offset.SetNoPager:          "--no-pager",
 		offset.SetOnForeignCommit:  "--on-foreign-commit",
 		offset.SetOutOfRange:       "--out-of-range",
+		offset.SetOutput:           "--output",
 		offset.SetProfile:          "--profile",
 		offset.SetRate:             "--rate",
 		offset.SetRestore:          "--restore",
@@ -173,6 +175,9 @@ func Run(ctx context.Context, args []string, app cli.App) int {
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if a.Waiting != nil {
+		a.Waiting.Stop()
+	}
 	if err != nil && !a.Started {
 		err = cli.AsUsage(err)
 	}

@@ -53,10 +53,14 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 				return cli.Usagef("", "--color %w", err)
 			}
 			a.Streams.SetColour(mode)
+			a.Streams.SetPager(!a.Global.NoPager)
 			if f := cmd.Flags().Lookup("output"); f != nil {
 				a.Streams.ErrorsAsJSON(f.Value.String() == "json" || f.Value.String() == "jsonl")
 			}
 			a.Started = true
+			if !runsOn(cmd) {
+				a.Waiting = a.Streams.Waiting(strings.TrimPrefix(cmd.CommandPath(), "koffset "))
+			}
 			return cli.RefuseEmpty(cmd)
 		},
 	}
@@ -84,6 +88,15 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 	a.CompleteGlobals(root)
 	tidyUsage(root)
 	return root
+}
+
+// runsOn says that a command stays until it is ended, or shows by itself what it does.
+func runsOn(cmd *cobra.Command) bool {
+	switch cmd.Name() {
+	case "watch", "serve", "sandbox", "demo", "consume", "sync", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		return true
+	}
+	return false
 }
 
 // helpCommand is cobra's, but a name that is no command's is an error: its own prints the root's help and succeeds.

@@ -31,8 +31,10 @@ const (
 	SetMaxSeries        Setting = "max-series"
 	SetMaxSkip          Setting = "max-skip"
 	SetMoveGroup        Setting = "move-group"
+	SetNoPager          Setting = "no-pager"
 	SetOnForeignCommit  Setting = "on-foreign-commit"
 	SetOutOfRange       Setting = "out-of-range"
+	SetOutput           Setting = "output"
 	SetProfile          Setting = "profile"
 	SetRate             Setting = "rate"
 	SetRepair           Setting = "repair"
@@ -54,7 +56,7 @@ const (
 // Settings are all of them.
 func Settings() []Setting {
 	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone,
-		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSeries, SetMaxSkip, SetMoveGroup, SetOnForeignCommit, SetOutOfRange, SetProfile, SetRate, SetRepair, SetRestore,
+		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSeries, SetMaxSkip, SetMoveGroup, SetNoPager, SetOnForeignCommit, SetOutOfRange, SetOutput, SetProfile, SetRate, SetRepair, SetRestore,
 		SetRestoreWith, SetShowSettings, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
 }
 

@@ -24,8 +24,9 @@ type App struct {
 	Version string
 
 	Global  globalFlags
-	Args    []string // what was typed, for the journal
-	Started bool     // a command began to run: errors from now on are not usage errors by themselves
+	Args    []string         // what was typed, for the journal
+	Waiting *render.Progress // says on a terminal that the command still runs; nil before it began
+	Started bool             // a command began to run: errors from now on are not usage errors by themselves
 }
 
 // Fill sets what the caller left out.

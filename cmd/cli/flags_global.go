@@ -16,6 +16,7 @@ type globalFlags struct {
 	stateDir      string
 	Color         string
 	Verbose       bool
+	NoPager       bool
 }
 
 // AddGlobalFlags adds the flags of every command.
@@ -30,5 +31,6 @@ func (a *App) AddGlobalFlags(f *pflag.FlagSet) {
 	f.StringVar(&g.tz, "tz", "UTC", "time `ZONE` of times that name none and of tables, such as Europe/Berlin; JSON and CSV are UTC")
 	f.StringVar(&g.stateDir, "state-dir", "", "`DIR` of the undo journal and the audit log (default: $XDG_STATE_HOME/koffset)")
 	f.StringVar(&g.Color, "color", "auto", "auto, always or never")
+	f.BoolVar(&g.NoPager, "no-pager", false, "print what is longer than the screen without $KOFFSET_PAGER, $PAGER or less")
 	f.BoolVarP(&g.Verbose, "verbose", "v", false, "log brokers, retries and requests to stderr")
 }

@@ -61,15 +61,18 @@ func (s *Session) Phase(ctx context.Context, what string) (context.Context, cont
 }
 
 func (a *App) phase(ctx context.Context, s *conn.Settings, what string) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, s.Timeout, &TimedOut{what: what, after: s.Timeout})
+	waiting := a.Streams.Waiting(what)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, &TimedOut{what: what, after: s.Timeout})
+	return ctx, func() { cancel(); waiting.Stop() }
 }
 
 // Moving is Phase for what may take long because there is much to do: the time is bounded in which nothing moves. moved
 // is called whenever something was answered.
 func (s *Session) Moving(ctx context.Context, what string) (_ context.Context, moved func(), cancel context.CancelFunc) {
+	waiting := s.App.Streams.Waiting(what)
 	ctx, end := context.WithCancelCause(ctx)
 	t := time.AfterFunc(s.Settings.Timeout, func() { end(&TimedOut{what: what, after: s.Settings.Timeout}) })
-	return ctx, func() { t.Reset(s.Settings.Timeout) }, func() { t.Stop(); end(nil) }
+	return ctx, func() { t.Reset(s.Settings.Timeout) }, func() { t.Stop(); end(nil); waiting.Stop() }
 }
 
 // Cause replaces "context deadline exceeded" by what took too long.

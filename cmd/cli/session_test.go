@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/internal/conn"
+	"github.com/koffset/koffset/internal/render"
 )
 
 // A stretch of work takes as long as it needs while answers come, and ends when none came for the time of --timeout.
 func TestMovingEndsWhereNothingMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Session{Settings: &conn.Settings{Timeout: 30 * time.Second}}
+		s := &Session{App: &App{Streams: &render.Streams{}}, Settings: &conn.Settings{Timeout: 30 * time.Second}}
 		ctx, moved, cancel := s.Moving(t.Context(), "write the offsets")
 		defer cancel()
 		for range 10 {

@@ -124,7 +124,7 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if o.failOn != "" && o.failOn != "unhealthy" {
 		return cli.Usagef("use --fail-on unhealthy", "--fail-on %q is not one of its values", o.failOn)
 	}
-	if err := o.order.parse(cmd); err != nil {
+	if err := o.order.parse(cmd, o.format.IsTable() && o.app.Streams.OutTTY); err != nil {
 		return err
 	}
 	for _, t := range o.types {

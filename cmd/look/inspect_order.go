@@ -41,7 +41,7 @@ func onlyWords() []string {
 
 func (o *orderFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.sort, "sort", "name", "order by `WORD`: name, lag, age (of the next record) or verdict, the worst first; what is unknown comes first")
+	f.StringVar(&o.sort, "sort", "", "order by `WORD`: name, lag, age (of the next record) or verdict, the worst first; what is unknown comes first (default: name; on a terminal, what has a bad verdict before it)")
 	f.IntVar(&o.top, "top", 0, "only the first `N` rows; without --sort, by verdict")
 	f.Int64Var(&o.minLag, "min-lag", 0, "only rows whose lag is at least `RECORDS`, or unknown")
 	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or a verdict such as stalled or no-commit; of groups, those with such a partition")
@@ -51,9 +51,13 @@ func (o *orderFlags) add(c *cobra.Command) {
 	}
 }
 
-func (o *orderFlags) parse(c *cobra.Command) error {
+// worstFirst is the order of a terminal without --sort: by the verdict alone, so that what is well stays in the order of names.
+const worstFirst = "worst"
+
+func (o *orderFlags) parse(c *cobra.Command, terminal bool) error {
+	sorted := c.Flags().Changed("sort")
 	switch {
-	case !slices.Contains(sortWords(), o.sort):
+	case sorted && !slices.Contains(sortWords(), o.sort):
 		return cli.Usagef("use "+strings.Join(sortWords(), ", "), "--sort %q is not one of its values", o.sort)
 	case o.only != "" && !slices.Contains(onlyWords(), o.only):
 		return cli.Usagef("use "+strings.Join(onlyWords(), ", "), "--only %q is not one of its values", o.only)
@@ -62,8 +66,14 @@ func (o *orderFlags) parse(c *cobra.Command) error {
 	case o.minLag < 0:
 		return cli.Usagef("", "--min-lag must not be negative")
 	}
-	if o.top > 0 && !c.Flags().Changed("sort") {
+	switch {
+	case sorted:
+	case o.top > 0:
 		o.sort = "verdict"
+	case terminal:
+		o.sort = worstFirst
+	default:
+		o.sort = "name"
 	}
 	if o.inactive == "" {
 		return nil
@@ -110,6 +120,8 @@ func (o *orderFlags) compare(a, b standing) int {
 	case "age":
 		unknown := func(s standing) bool { return !s.age.Known && s.age.Unknown != "" }
 		return cmp.Or(first(unknown(a), unknown(b)), cmp.Compare(b.age.D, a.age.D), cmp.Compare(b.lag, a.lag))
+	case worstFirst:
+		return b.health.Compare(a.health)
 	case "verdict":
 		return cmp.Or(b.health.Compare(a.health), cmp.Compare(b.age.D, a.age.D), cmp.Compare(b.lag, a.lag))
 	}

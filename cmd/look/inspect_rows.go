@@ -260,8 +260,8 @@ func (p *inspection) groupFailed(d inspect.Description) bool {
 func (p *inspection) memberSheet(w *render.Writer) {
 	columns := []render.Column{
 		{Header: "GROUP", Key: "group"},
-		{Header: "CLIENT-ID", Key: "client_id"},
-		{Header: "HOST", Key: "host"},
+		{Header: "CLIENT-ID", Key: "client_id", Keep: true},
+		{Header: "HOST", Key: "host", Keep: true},
 		{Header: "PARTITIONS", Key: "partition_count", Right: true},
 		{Header: "LAG", Key: "lag", Right: true},
 	}

@@ -92,7 +92,7 @@ func (o *consumeOptions) table(p *consume.Plan) {
 		st = o.app.Streams
 	}
 	w := render.NewWriter(st, render.Table, render.Meta{Kind: "consume-plan", ClusterID: p.Cluster.ID, GeneratedAt: o.app.Now()})
-	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: []render.Column{
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", NoWide: true, Columns: []render.Column{
 		{Header: "TOPIC", Key: "topic"}, {Header: "PARTITION", Key: "partition", Right: true},
 		{Header: "START", Key: "start_offset", Right: true}, {Header: "HOW", Key: "how"},
 		{Header: "END", Key: "end_offset", Right: true, HideEmpty: true}, {Header: "BACKLOG", Key: "backlog", Right: true},
@@ -136,12 +136,14 @@ func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run)
 	format := render.Table
 	switch o.output {
 	case "", "text":
+	case "wide":
+		format = render.Wide
 	case "json":
 		format = render.JSON
 	case "jsonl":
 		format = render.JSONL
 	default:
-		return cli.Usagef("use text, json or jsonl", "--explain -o %q is not one of its values", o.output)
+		return cli.Usagef("use text, wide, json or jsonl", "--explain -o %q is not one of its values", o.output)
 	}
 	w := render.NewWriter(o.app.Streams, format, render.Meta{Kind: "consume-explain", GeneratedAt: o.app.Now()})
 	w.Begin(render.Sheet{Name: "settings", Row: "setting", Columns: []render.Column{

@@ -226,7 +226,7 @@ func (o *rewriteOptions) print(s *cli.Session, snap *checkpointfile.Snapshot, ro
 		render.F("isolation", render.String(o.rules.Isolation.String())), render.F("out", render.String(o.app.Path(o.to))),
 		render.F("executed", render.Bool(done != nil)), render.F("snapshot", snapshotCell(snap))))
 	sheet := render.Sheet{Name: "changes", Row: "change", Columns: []render.Column{
-		{Header: "SOURCE", Key: "source"},
+		{Header: "SOURCE", Key: "source", Keep: true},
 		{Header: "OPERATOR-ID", Key: "operator_id", Wide: true},
 		{Header: "UID", Key: "uid", NoTable: true},
 		{Header: "CLUSTER", Key: "cluster", HideEmpty: true},

@@ -328,7 +328,7 @@ func (o *checkpointShowOptions) partitionCells(r shown) []render.Cell {
 
 func (o *checkpointShowOptions) partitionSheet(w *render.Writer, rows []shown) {
 	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: append([]render.Column{
-		{Header: "SOURCE", Key: "source"},
+		{Header: "SOURCE", Key: "source", Keep: true},
 		{Header: "OPERATOR-ID", Key: "operator_id", Wide: true},
 		{Header: "UID", Key: "uid", NoTable: true},
 		{Header: "NAME", Key: "name", Wide: true},

@@ -100,20 +100,21 @@ func (r *reader) unknownX(name string) error {
 const (
 	envConfig  = "KOFFSET_CONFIG"
 	envProfile = "KOFFSET_PROFILE"
+	envPager   = "KOFFSET_PAGER" // read by the terminal's side
 )
 
 // envLayer reads KOFFSET_*. A variable under a name that is none warns, and one that looks like a guard rail's is an error.
 func (r *reader) envLayer(env map[string]string, others string) (config.Layer, error) {
 	const prefix = "KOFFSET_"
 	return r.Environment(env, prefix, func(name string, known []string) error {
-		if name == envConfig || name == envProfile || name == "KOFFSET_ACTIVE_HELP" || others != "" && strings.HasPrefix(name, others) {
+		if name == envConfig || name == envProfile || name == envPager || name == "KOFFSET_ACTIVE_HELP" || others != "" && strings.HasPrefix(name, others) {
 			return nil
 		}
 		where := "environment " + name
 		if meant := meantGuard(r.Table, strings.TrimPrefix(name, prefix)); meant != "" {
 			return config.Errorf(where, "did you mean "+config.Variable(prefix, meant)+"?", "koffset knows no such variable; it looks like the guard rail %s and would not hold", meant)
 		}
-		r.Warn(where, "koffset knows no such variable", config.Near(name, append(known, envConfig, envProfile)))
+		r.Warn(where, "koffset knows no such variable", config.Near(name, append(known, envConfig, envProfile, envPager)))
 		return nil
 	})
 }

@@ -130,6 +130,15 @@ func (s *Streams) writeErr(b []byte) {
 		_ = s.flush()
 	}
 	s.clearProgress(true)
+	s.sayLine(b)
+}
+
+// sayLine writes to stderr, or holds the line back while a pager has the screen. s.mu is held.
+func (s *Streams) sayLine(b []byte) {
+	if s.pg != nil && s.ErrTTY {
+		s.heldErr = append(s.heldErr, b...)
+		return
+	}
 	_, _ = s.errWriter().Write(b)
 }
 

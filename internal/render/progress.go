@@ -4,6 +4,7 @@
 package render
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,13 +16,18 @@ const (
 	// progressDelay keeps quick commands quiet: a line that flashes by is noise.
 	progressDelay = 500 * time.Millisecond
 	progressEvery = 200 * time.Millisecond
+	// waitingDelay is how long a person is left without a word.
+	waitingDelay = 2 * time.Second
 )
 
 // Progress is a piece of work that is shown while it lasts. Its methods may be
-// called from any goroutine; Set and Add cost an atomic store.
+// called from any goroutine; Set and Add cost an atomic store. Of several at once
+// the latest is shown, the work within the work, and one that counts before one
+// that waits.
 type Progress struct {
 	s           *Streams
 	what        string
+	begun       time.Time // with the time it has taken, where it is not zero
 	done, total atomic.Int64
 	text        atomic.Pointer[string] // instead of counts
 	stop        chan struct{}
@@ -32,12 +38,24 @@ type Progress struct {
 // Progress begins to show what (such as "reading groups") if stderr is a
 // terminal that can rewrite a line. The caller must call Stop.
 func (s *Streams) Progress(what string) *Progress {
-	p := &Progress{s: s, what: Clean(what), stop: make(chan struct{})}
+	return s.progressAfter(what, progressDelay, time.Time{})
+}
+
+// Waiting is Progress for what has nothing to count: what, and for how long already, from the second second on.
+func (s *Streams) Waiting(what string) *Progress {
+	return s.progressAfter(what, waitingDelay, time.Now())
+}
+
+func (s *Streams) progressAfter(what string, delay time.Duration, begun time.Time) *Progress {
+	p := &Progress{s: s, what: Clean(what), begun: begun, stop: make(chan struct{})}
 	if !s.ErrTTY || s.env("TERM") == "dumb" {
 		return p
 	}
+	s.mu.Lock()
+	s.working = append(s.working, p)
+	s.mu.Unlock()
 	p.stopped.Go(func() {
-		timer := time.NewTimer(progressDelay)
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		for {
 			select {
@@ -73,6 +91,7 @@ func (p *Progress) Stop() {
 	p.stopped.Wait()
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
+	p.s.working = slices.DeleteFunc(p.s.working, func(q *Progress) bool { return q == p })
 	p.s.clearProgress(true)
 }
 
@@ -86,14 +105,35 @@ func (p *Progress) draw() {
 		line += " " + text.Count(done) + " / " + text.Count(total)
 	case done > 0:
 		line += " " + text.Count(done)
+	case !p.begun.IsZero():
+		line += ": " + text.Duration(time.Since(p.begun).Truncate(time.Second))
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
+	if !p.s.mayDraw(p) {
+		return
+	}
 	if w := p.s.Width; w > 1 && len(line) >= w {
 		line = line[:w-1] // a line that wraps could not be wiped
 	}
 	_, _ = p.s.errWriter().Write([]byte("\r\x1b[K" + line))
 	p.s.progress = true
+}
+
+// mayDraw says that a progress line harms nothing on the screen: no question, no pager, no line that has just begun, and no
+// other work that is to be shown. s.mu is held.
+func (s *Streams) mayDraw(p *Progress) bool {
+	shown := s.working[len(s.working)-1]
+	for _, q := range s.working {
+		if q.begun.IsZero() {
+			shown = q // what counts says more than what waits
+		}
+	}
+	if s.asking || s.pg != nil || shown != p {
+		return false
+	}
+	out, buffered := s.Out.(*Buffered)
+	return !s.OutTTY || !buffered || !out.midLine
 }
 
 // clearProgress wipes a progress line before something else is written to the

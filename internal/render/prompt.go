@@ -42,20 +42,26 @@ func (s *Streams) ask(ctx context.Context, prompt string) (string, error) {
 	if err := s.Flush(); err != nil { // what is being asked about must be on the screen
 		return "", err
 	}
+	s.setAsking(true)
+	defer s.setAsking(false)
 	s.writeErr([]byte(Clean(prompt)))
 	type line struct {
-		text string
-		err  error
+		text  string
+		whole bool
+		err   error
 	}
 	// A read from a terminal cannot be cancelled. If ctx ends first the goroutine
 	// stays in it until the process exits, which is about to happen.
 	got := make(chan line, 1)
 	go func() {
-		text, err := readLine(s.In)
-		got <- line{text, err}
+		text, whole, err := readLine(s.In)
+		got <- line{text, whole, err}
 	}()
 	select {
 	case l := <-got:
+		if !l.whole { // Ctrl-D moves to no new line
+			s.writeErr([]byte("\n"))
+		}
 		return strings.TrimSpace(l.text), l.err
 	case <-ctx.Done():
 		s.writeErr([]byte("\n"))
@@ -63,16 +69,23 @@ func (s *Streams) ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
+func (s *Streams) setAsking(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = on
+}
+
 // readLine reads up to a newline and not a byte further, so that the next
 // question finds its own answer. A line is at most 4 KiB, a terminal's own limit.
-func readLine(r io.Reader) (string, error) {
+// whole says that it was ended by a newline, not by the end of the input.
+func readLine(r io.Reader) (text string, whole bool, err error) {
 	var line []byte
 	var b [1]byte
 	for len(line) < 4096 {
 		n, err := r.Read(b[:])
 		if n == 1 {
 			if b[0] == '\n' {
-				break
+				return string(line), true, nil
 			}
 			line = append(line, b[0])
 		}
@@ -80,8 +93,8 @@ func readLine(r io.Reader) (string, error) {
 			break
 		}
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
-	return string(line), nil
+	return string(line), false, nil
 }

@@ -32,8 +32,11 @@ type Streams struct {
 
 	InTTY, OutTTY, ErrTTY bool
 
-	// Width of the terminal in columns; 0 means unknown.
-	Width int
+	// Width and Height of the terminal in columns and lines; 0 means unknown.
+	Width, Height int
+
+	// Screen is where a pager shows what is longer than the screen; nil is nowhere.
+	Screen io.Writer
 
 	// Env looks up an environment variable; nil means an empty environment.
 	Env func(string) string
@@ -52,6 +55,11 @@ type Streams struct {
 	outErr   error
 	closed   int       // how often Close was called
 	given    io.Writer // what Out was before GiveOut
+	noPager  bool
+	pg       *pager // a pager has the screen
+	heldErr  []byte // what is said when it has ended
+	asking   bool   // a question stands on the terminal
+	working  []*Progress
 }
 
 // System returns the streams of this process.
@@ -62,9 +70,12 @@ func System() *Streams {
 		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
 		Env: os.Getenv,
 	}
+	if s.OutTTY {
+		s.Screen = os.Stdout
+	}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			s.Width = w
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			s.Width, s.Height = w, h
 			break
 		}
 	}
@@ -104,7 +115,8 @@ func (w logWriter) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	w.s.clearProgress(w.s.ErrTTY)
-	return w.s.Err.Write(b)
+	w.s.sayLine(b)
+	return len(b), nil
 }
 
 // Flush writes out what Out holds back. A command that prints as things happen
@@ -132,6 +144,7 @@ func (s *Streams) flush() error {
 // Close flushes Out and returns the first error that a write to it met, so that
 // a full disk is never a success. The streams are not closed.
 func (s *Streams) Close() error {
+	s.endPager()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed++
@@ -161,9 +174,10 @@ func IsBrokenPipe(err error) bool {
 // Buffered is a writer with a buffer that remembers its first error: every later
 // write and flush returns it.
 type Buffered struct {
-	w   io.Writer
-	buf []byte
-	err error
+	w       io.Writer
+	buf     []byte
+	err     error
+	midLine bool // what was written ends within a line
 }
 
 // NewBuffered wraps w.
@@ -184,7 +198,7 @@ func (b *Buffered) Write(p []byte) (int, error) {
 			if err == nil && n < len(p) {
 				err = io.ErrShortWrite
 			}
-			b.err = err
+			b.err, b.midLine = err, p[len(p)-1] != '\n'
 			return n, err
 		}
 	}
@@ -201,6 +215,7 @@ func (b *Buffered) Flush() error {
 	if err == nil && n < len(b.buf) {
 		err = io.ErrShortWrite
 	}
+	b.midLine = b.buf[len(b.buf)-1] != '\n'
 	b.buf, b.err = b.buf[:0], err
 	return err
 }

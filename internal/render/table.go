@@ -41,10 +41,14 @@ type table struct {
 
 type tableColumn struct {
 	Column
-	cell   int
-	width  int
-	filled bool // some row had a value
-	hidden bool
+	cell    int
+	head    string // the header, or a narrower one
+	width   int
+	values  int  // the width of the widest value
+	limit   int  // to which longer values are shortened; 0 is none
+	filled  bool // some row had a value
+	hidden  bool
+	dropped bool // hidden because the table must fit
 }
 
 func newTable(w *Writer) *table {
@@ -52,6 +56,7 @@ func newTable(w *Writer) *table {
 	for _, c := range w.columns {
 		col := tableColumn{Column: w.sheet.Columns[c.cell], cell: c.cell}
 		col.Header = Escape(col.Header)
+		col.head = col.Header
 		col.width = displayWidth([]byte(col.Header))
 		t.columns = append(t.columns, col)
 	}
@@ -72,7 +77,7 @@ func (t *table) row(cells []Cell) {
 		t.ends = append(t.ends, len(t.text))
 		t.widths = append(t.widths, width)
 		t.styles = append(t.styles, c.style)
-		col.width = max(col.width, width)
+		col.values, col.width = max(col.values, width), max(col.width, width)
 		col.filled = col.filled || c.filled()
 		t.styled = t.styled || c.style != Plain && t.colour
 	}
@@ -88,6 +93,7 @@ func (t *table) settle() {
 		return
 	}
 	t.hide()
+	t.fit()
 	t.writeHeading()
 	t.writeSample()
 	t.startStreaming()
@@ -109,8 +115,13 @@ func (t *table) end() {
 		return
 	}
 	t.hide()
-	t.writeTitle()
-	t.renderSmall()
+	if t.fit() {
+		t.writeHeading()
+		t.writeSample()
+	} else {
+		t.writeTitle()
+		t.renderSmall()
+	}
 	t.startStreaming()
 }
 
@@ -141,7 +152,7 @@ func (t *table) writeHeader() {
 	for i := range t.columns {
 		col := &t.columns[i]
 		if !col.hidden {
-			t.pad(i, first, []byte(col.Header), displayWidth([]byte(col.Header)), Plain)
+			t.pad(i, first, []byte(col.head), displayWidth([]byte(col.head)), Plain)
 			first = false
 		}
 	}
@@ -171,16 +182,21 @@ func (t *table) writeSample() {
 func (t *table) stream(cells []Cell) {
 	shown := false
 	for i := range t.columns {
-		if col := &t.columns[i]; col.hidden && cells[col.cell].filled() {
+		if col := &t.columns[i]; col.hidden && !col.dropped && cells[col.cell].filled() {
 			col.hidden = false
 			shown = true
 		}
+	}
+	if t.w.width() > 0 && t.grow(cells) {
+		shown = true
 	}
 	if shown { // a value must never be dropped because its column began empty
 		for i := range t.columns {
 			col := &t.columns[i]
 			t.text = cells[col.cell].appendText(t.text[:0], t.zone)
-			col.width = max(col.width, displayWidth(t.text))
+			if col.limit == 0 {
+				col.width = max(col.width, displayWidth(t.text))
+			}
 		}
 		t.w.buf = append(t.w.buf, '\n')
 		t.writeHeader()
@@ -195,7 +211,9 @@ func (t *table) stream(cells []Cell) {
 		c := &cells[col.cell]
 		t.text = c.appendText(t.text[:0], t.zone)
 		width := displayWidth(t.text)
-		col.width = max(col.width, width)
+		if col.limit == 0 {
+			col.width = max(col.width, width)
+		}
 		t.pad(i, first, t.text, width, c.style)
 		first = false
 	}
@@ -209,6 +227,9 @@ func (t *table) pad(i int, first bool, text []byte, width int, style Style) {
 		b = append(b, "  "...)
 	}
 	col := &t.columns[i]
+	if col.limit > 0 && width > col.limit {
+		text, width = t.cutTo(col, text)
+	}
 	if col.Right {
 		b = appendSpaces(b, col.width-width)
 	}

@@ -20,6 +20,7 @@ type Column struct {
 	Right     bool // numbers: to the right in tables
 	Wide      bool // in tables only with -o wide
 	HideEmpty bool // not in tables in which no row has a value
+	Keep      bool // not left out for a narrow terminal, although its key may be
 	NoTable   bool // not in tables
 	NoJSON    bool // not in json and jsonl
 	NoCSV     bool // not in csv and tsv
@@ -30,6 +31,7 @@ type Sheet struct {
 	Name    string // the JSON array: "partitions"
 	Row     string // the kind of a jsonl line: "partition"
 	Title   string // a line above the table, in tables only; may be empty
+	NoWide  bool   // the command has no -o wide
 	Columns []Column
 }
 
@@ -87,6 +89,8 @@ type Writer struct {
 	rows    int      // of the current json array
 	columns []column // the sheet's columns that this format shows
 	table   *table
+	fitted  fitted
+	page    *pager // nil where the document is written as it comes
 	onTTY   bool
 }
 
@@ -102,7 +106,7 @@ const flushAt = 32 << 10
 // NewWriter begins a document. Nothing is written before the first Begin, Row or
 // Close, so that a command that fails early leaves stdout empty.
 func NewWriter(s *Streams, f Format, m Meta) *Writer {
-	w := &Writer{s: s, format: f, meta: m, onTTY: s.OutTTY, buf: make([]byte, 0, flushAt+4096)}
+	w := &Writer{s: s, format: f, meta: m, onTTY: s.OutTTY, page: s.newPager(f == Wide), buf: make([]byte, 0, flushAt+4096)}
 	if f == KafkaCSV {
 		w.err = fmt.Errorf("rows of %s cannot be written as %s", m.Kind, f)
 	}
@@ -194,6 +198,7 @@ func (w *Writer) Flush() error {
 		w.table.settle()
 	}
 	w.flush()
+	w.unheld()
 	if w.err == nil {
 		w.err = w.s.Flush()
 	}
@@ -222,9 +227,12 @@ func (w *Writer) close(end End) error {
 		w.closeJSONL(end)
 	}
 	w.flush()
+	w.unheld()
 	if w.err == nil {
 		w.err = w.s.Flush()
 	}
+	w.s.endPager()
+	w.sayFitted()
 	w.s = nil
 	return w.err
 }
@@ -253,9 +261,33 @@ func (w *Writer) flush() {
 	if len(w.buf) == 0 || w.s == nil {
 		return
 	}
-	err := w.s.writeOut(w.buf)
+	var err error
+	if w.page != nil {
+		if err = w.page.write(w.buf); err != nil {
+			w.s.Warn("the pager cannot be started, all is printed: %v", err)
+			err = nil
+			w.unheld()
+		}
+	} else {
+		err = w.s.writeOut(w.buf)
+	}
 	if w.err == nil {
 		w.err = err
 	}
 	w.buf = w.buf[:0]
+}
+
+// unheld writes out what was held back for a pager that is not needed.
+func (w *Writer) unheld() {
+	if w.page == nil || w.page.in != nil {
+		return
+	}
+	held := w.page.held
+	w.page = nil
+	if len(held) == 0 {
+		return
+	}
+	if err := w.s.writeOut(held); w.err == nil {
+		w.err = err
+	}
 }

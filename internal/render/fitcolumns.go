@@ -1,0 +1,235 @@
+// Tables that fit a terminal: narrower heads, columns that go, values that are shortened, in an order that is declared here
+// and that the user is told. Pipes, files and -o wide always get everything.
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/koffset/koffset/internal/text"
+)
+
+// shortHeads are the narrower heads of a table that is too wide with its full ones.
+func shortHeads() map[string]string {
+	return map[string]string{
+		"CURRENT-OFFSET": "CURRENT", "NEW-OFFSET": "NEW", "NEXT-OFFSET": "NEXT", "STOPPING-OFFSET": "STOPPING",
+		"LOG-START-OFFSET": "LOG-START", "LOG-END-OFFSET": "LOG-END", "LAST-STABLE-OFFSET": "STABLE",
+		"SOURCE-OFFSET": "SOURCE", "TARGET-OFFSET": "TARGET", "FROM-OFFSET": "FROM", "UNTIL-OFFSET": "UNTIL",
+		"PARTITION": "PART", "PARTITIONS": "PARTS",
+	}
+}
+
+// dropOrder are the keys of the columns that may go, the first to go first. What a row is called, what is read out of it,
+// and what is wrong with it are not among them.
+func dropOrder() []string {
+	return []string{
+		"host", "client_id", "instance_id", "application", "cluster_id", "profile", "topic_count", "type",
+		"user", "undoes", "bytes", "metadata_bytes", "first_record", "log_start_offset", "last_stable_offset", "position",
+		"engine", "subtask", "stopping_offset", "partition_count", "until_timestamp", "from_timestamp", "to_timestamp",
+		"undone_by", "time", "written_at", "acknowledged", "uncommitted_count", "member_count", "passed_over", "read_again",
+		"log_end_offset", "offset_count", "rows", "means", "source",
+	}
+}
+
+// proseWidth and proseFloor are how far a sentence, a path or a list is shortened: before columns go, and after. nameFloor is
+// the same for names, which are shortened last, in the middle: the ends of names are what tells them apart.
+const (
+	proseWidth = 24
+	proseFloor = 8
+	nameFloor  = 12
+)
+
+func proseKeys() []string {
+	return []string{"error", "detail", "reason", "means", "proof", "application", "source", "value", "key", "command", "file", "path",
+		"groups_shown", "assignment", "brokers", "about"}
+}
+
+func nameKeys() []string {
+	return []string{"group", "topic", "job", "uid", "client_id", "host", "cluster"}
+}
+
+// fit makes the columns no wider than the terminal together. It reports whether it changed any.
+func (t *table) fit() bool {
+	limit := t.w.width()
+	if limit == 0 || t.total() <= limit {
+		return false
+	}
+	t.shortenHeads()
+	over := func() bool { return t.total() > limit }
+	full := make([]int, len(t.columns))
+	for i := range t.columns {
+		full[i] = t.columns[i].width
+	}
+	if over() {
+		t.floor(proseKeys(), proseWidth)
+	}
+	for _, key := range dropOrder() {
+		for i := range t.columns {
+			if col := &t.columns[i]; over() && !col.hidden && !col.Keep && col.Key == key {
+				col.hidden, col.dropped = true, true
+				t.w.fitted.add(&t.w.fitted.left, col.Header)
+			}
+		}
+	}
+	if over() {
+		t.floor(proseKeys(), proseFloor)
+	}
+	if over() {
+		t.floor(nameKeys(), nameFloor)
+	}
+	t.giveBack(limit, full)
+	if over() {
+		t.w.fitted.wider = true
+	}
+	return true
+}
+
+// total is how wide a line is.
+func (t *table) total() int {
+	sum := 0
+	for i := range t.columns {
+		if col := &t.columns[i]; !col.hidden {
+			sum += col.width + 2
+		}
+	}
+	return sum - 2
+}
+
+func (t *table) shortenHeads() {
+	for i := range t.columns {
+		col := &t.columns[i]
+		short, ok := shortHeads()[col.Header]
+		taken := slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.Header == short })
+		if ok && !taken {
+			col.head = short
+			col.width = max(col.values, displayWidth([]byte(short)))
+		}
+	}
+}
+
+// floor lets the values of columns be shortened to width.
+func (t *table) floor(keys []string, width int) {
+	for i := range t.columns {
+		if col := &t.columns[i]; !col.Right && slices.Contains(keys, col.Key) {
+			least := max(width, displayWidth([]byte(col.head)))
+			if col.width > least {
+				col.width, col.limit = least, least
+			}
+		}
+	}
+}
+
+// giveBack hands the room that is left to columns that were shortened, names first.
+func (t *table) giveBack(limit int, full []int) {
+	for _, keys := range [][]string{nameKeys(), proseKeys()} {
+		for i := range t.columns {
+			col := &t.columns[i]
+			if room := limit - t.total(); col.limit > 0 && !col.hidden && room > 0 && slices.Contains(keys, col.Key) {
+				col.width = min(full[i], col.width+room)
+				col.limit = col.width
+			}
+		}
+	}
+}
+
+// grow widens columns for a row behind the sample. It reports whether columns had to give way.
+func (t *table) grow(cells []Cell) bool {
+	for i := range t.columns {
+		if col := &t.columns[i]; !col.hidden && col.limit == 0 {
+			t.text = cells[col.cell].appendText(t.text[:0], t.zone)
+			col.values = max(col.values, displayWidth(t.text))
+			col.width = max(col.width, col.values)
+		}
+	}
+	return t.fit()
+}
+
+// fitted is what a document's tables lost for the width of the terminal.
+type fitted struct {
+	left, short []string
+	wider       bool
+}
+
+func (f *fitted) add(to *[]string, header string) {
+	if !slices.Contains(*to, header) {
+		*to = append(*to, header)
+	}
+}
+
+// width is what tables must fit into; 0 is no bound.
+func (w *Writer) width() int {
+	if w.format != Table || !w.onTTY {
+		return 0
+	}
+	return w.s.Width
+}
+
+// sayFitted names what is missing on the screen, and where it is.
+func (w *Writer) sayFitted() {
+	f := &w.fitted
+	var parts []string
+	for _, p := range []struct {
+		names     []string
+		one, many string
+	}{{f.left, "is left out", "are left out"}, {f.short, "is shortened", "are shortened"}} {
+		if len(p.names) > 0 {
+			verb := p.many
+			if len(p.names) == 1 {
+				verb = p.one
+			}
+			parts = append(parts, strings.Join(p.names, ", ")+" "+verb)
+		}
+	}
+	if f.wider {
+		parts = append(parts, "some rows are wider still")
+	}
+	if len(parts) > 0 {
+		all := "{{output wide}} shows all"
+		if w.sheet.NoWide {
+			all = "a wider terminal shows all"
+		}
+		w.s.Note("%s", w.s.spelled(fmt.Sprintf("to fit %s: %s; %s", text.Plural(w.s.Width, "column"), strings.Join(parts, ", "), all)))
+	}
+}
+
+// cutTo shortens a cell's text: names in the middle, all else at the end.
+func (t *table) cutTo(c *tableColumn, s []byte) ([]byte, int) {
+	t.w.fitted.add(&t.w.fitted.short, c.Header)
+	ellipsis := "…"
+	if !t.w.s.UTF8() {
+		ellipsis = "~"
+	}
+	if slices.Contains(nameKeys(), c.Key) {
+		out := cutMiddle(string(s), c.limit, ellipsis)
+		return []byte(out), displayWidth([]byte(out))
+	}
+	out, w := cut(string(s), c.limit, ellipsis)
+	return []byte(out), w
+}
+
+// cutMiddle keeps both ends of s in at most width columns, with an ellipsis between.
+func cutMiddle(s string, width int, ellipsis string) string {
+	if width < 3 {
+		out, _ := cut(s, width, ellipsis)
+		return out
+	}
+	head, tail := []rune(s), []rune(s)
+	left, right := width/2, width-1-width/2
+	w := 0
+	for i, r := range head {
+		if w += displayWidth([]byte(string(r))); w > left {
+			head = head[:i]
+			break
+		}
+	}
+	w = 0
+	for i := len(tail) - 1; i >= 0; i-- {
+		if w += displayWidth([]byte(string(tail[i]))); w > right {
+			tail = tail[i+1:]
+			break
+		}
+	}
+	return string(head) + ellipsis + string(tail)
+}
