@@ -105,7 +105,7 @@ func (s *Snapshot) waiting(d Description) iter.Seq[Suspect] {
 			if !ok && r.Committed == nil && (readers.of(r.Member) == ReadersSome || s.commitsTo(d.Name, r.Topic)) {
 				from, ok = r.Bounds.Start, true
 			}
-			if end := r.Bounds.EndFor(s.Query.Isolation); ok && from < end && !yield(Suspect{GroupPartition{r.Group, r.Partition}, from, end}) {
+			if end := r.Bounds.EndFor(s.Query.Isolation); ok && from < end && !yield(Suspect{GroupPartition{r.Group, r.Partition}, from, end, r.TopicID}) {
 				return
 			}
 		}

@@ -27,6 +27,7 @@ type History struct {
 // seed is the time of a record of a topic.
 type seed struct {
 	offset.Partition
+	id     string // of the topic when it was looked at
 	at     time.Time
 	offset int64
 }
@@ -113,13 +114,18 @@ type GroupPartition struct {
 type Suspect struct {
 	GroupPartition
 	From, End int64
+	TopicID   string // empty where the broker tells none
 }
 
 // SetRetention tells what is known about the topics' retention.
 func (h *History) SetRetention(r map[string]Retention) { h.retention = r }
 
-// SetDenied tells that a topic may not be fetched from, so that ages there are unknown for that reason.
+// SetDenied tells that a topic may not be fetched from, so that ages there are unknown for that reason; AllowAll that this was
+// long ago, and that any topic may be asked for again.
 func (h *History) SetDenied(topic string) { h.denied[topic] = true }
+
+// AllowAll takes back every SetDenied.
+func (h *History) AllowAll() { clear(h.denied) }
 
 // maxSuspects bounds the fetches after one look: 500 partitions cost about 10 ms, and a cluster full of groups that nobody
 // reads is looked into step by step, another 500 at the next look.
@@ -140,7 +146,7 @@ func (h *History) Probed(s Suspect, found *offset.Record) {
 	p.recordAt = found.Offset
 	if p.probed = probeTimeless; !found.Time.IsZero() {
 		p.probed, p.ms = probeTimed, found.Time.UnixMilli()
-		h.seeds = append(h.seeds, seed{s.Partition, found.Time, found.Offset})
+		h.seeds = append(h.seeds, seed{s.Partition, s.TopicID, found.Time, found.Offset})
 	}
 }
 
@@ -245,10 +251,11 @@ func (j *assessor) suspect(s Suspect) {
 	}
 }
 
-// plant tells the timelines what fetches found.
+// plant tells the timelines what fetches found. What was found in a topic that has been made anew since says nothing about
+// this one.
 func (h *History) plant() {
 	for _, x := range h.seeds {
-		if t := h.logs[x.Topic]; t != nil && int(x.Partition.Partition) < len(t.parts) {
+		if t := h.logs[x.Topic]; t != nil && t.id == x.id && int(x.Partition.Partition) < len(t.parts) {
 			t.parts[x.Partition.Partition].line.Seed(x.at, x.offset)
 		}
 	}
@@ -362,6 +369,9 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 	if !now.NoCommit {
 		from = max(value, from)
 	}
+	if r.Bounds.EndFor(iso) < p.drainedUntil {
+		p.probed = probeNone // the log was cut off below what the fetch saw, and other records come to the same offsets
+	}
 	probed := p.probed != probeNone && p.probedFrom == from && (p.probed != probeDrained || now.End <= p.drainedUntil)
 	w.Drained = probed && p.probed == probeDrained
 	if l != nil && !now.NoCommit {
@@ -377,7 +387,7 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 	}
 	j.diagnosis = Diagnose(w, h.rules)
 	if d := &j.diagnosis; !probed && now.End > from && d.worthAFetch(w.Age) {
-		j.suspect(Suspect{GroupPartition{r.Group, r.Partition}, from, now.End})
+		j.suspect(Suspect{GroupPartition{r.Group, r.Partition}, from, now.End, r.TopicID})
 	}
 }
 

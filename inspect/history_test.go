@@ -143,7 +143,7 @@ func TestHistoryProbesAreOfARecord(t *testing.T) {
 		return verdicts(h, t0.Add(time.Duration(i)*10*time.Second), s)["g/x:0"]
 	}
 	see(0, "one", 0, 5)
-	h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 0, 5}, &offset.Record{Offset: 0, Time: t0.Add(-3 * time.Hour)})
+	h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 0, 5, "one"}, &offset.Record{Offset: 0, Time: t0.Add(-3 * time.Hour)})
 	if d := see(1, "one", 0, 5); d.LagTime.Basis != LagExact || d.LagTime.D != 3*time.Hour+10*time.Second || d.LagTime.Record != 0 {
 		t.Fatalf("after the fetch: %+v", d.LagTime)
 	}
@@ -155,8 +155,30 @@ func TestHistoryProbesAreOfARecord(t *testing.T) {
 	if d := see(3, "one", 2, 5); d.LagTime.D != time.Hour+30*time.Second || d.LagTime.Record != 2 {
 		t.Errorf("of the record that is there: %+v", d.LagTime)
 	}
+	// What a fetch found of the topic before it was made anew is not the age of what is there now.
+	h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 0, 5, "one"}, &offset.Record{Offset: 0, Time: t0.Add(-3 * time.Hour)})
 	if d := see(4, "two", 0, 50); d.LagTime != UnknownAge(AgeNotRead) || d.HasRates {
 		t.Errorf("the topic was made anew: %+v", d)
+	}
+}
+
+// A log that was cut off, as by an election of a replica that was behind, has other records at the offsets that come again.
+func TestHistoryOfALogThatWasCutOff(t *testing.T) {
+	for name, found := range map[string]*offset.Record{"a record": {Offset: 3, Time: t0.Add(-3 * time.Hour)}, "nothing": nil} {
+		h := NewHistory(DefaultRules())
+		see := func(i int, end int64) Diagnosis {
+			s := look(map[string]map[string][]int64{"g": {"x": {3}}}, map[string][]offset.Bounds{"x": {full(end)}})
+			return verdicts(h, t0.Add(time.Duration(i)*10*time.Second), s)["g/x:0"]
+		}
+		see(0, 5)
+		h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 3, 5, ""}, found)
+		if d := see(1, 5); d.LagTime.Basis != LagExact && d.LagTime != NothingLeft() {
+			t.Fatalf("%s: after the fetch: %+v", name, d.LagTime)
+		}
+		see(2, 2)
+		if d := see(3, 5); d.LagTime.Basis != LagInterpolated || d.LagTime.D > 10*time.Second {
+			t.Errorf("%s: after the log was cut off and written again: %+v", name, d.LagTime)
+		}
 	}
 }
 
@@ -173,7 +195,7 @@ func TestHistoryProbedWithoutATime(t *testing.T) {
 		{"a year ahead", &offset.Record{Offset: 7, Time: t0.AddDate(1, 0, 0)}, UnknownAge(AgeFuture), LagTime{D: 10 * time.Second, Known: true, Basis: LagAtLeast, Record: 7}},
 	} {
 		h := NewHistory(DefaultRules())
-		h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 7, 8}, tc.found)
+		h.Probed(Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 7, 8, ""}, tc.found)
 		for i, want := range []LagTime{tc.first, tc.then} {
 			s := look(map[string]map[string][]int64{"g": {"x": {7}}}, map[string][]offset.Bounds{"x": {full(8)}})
 			if d := verdicts(h, t0.Add(time.Duration(i)*10*time.Second), s)["g/x:0"]; d.LagTime != want {

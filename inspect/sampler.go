@@ -30,11 +30,12 @@ type Sampler struct {
 	Now      func() time.Time
 
 	retention   map[string]Retention
+	retentionOf map[string]string // the id of the topic whose retention it is
 	retentionAt time.Time
 	denied      map[string]bool // topics that may not be fetched from
 }
 
-// retentionEvery is how often the topics' configuration is read again; it rarely changes.
+// retentionEvery is how often the topics' configuration is read again, and what was denied is tried again: both rarely change.
 const retentionEvery = 10 * time.Minute
 
 // Look is one look at the cluster.
@@ -139,10 +140,12 @@ func (s *Sampler) readRetention(ctx context.Context, snap *Snapshot, now time.Ti
 	var ask []string
 	stale := s.retention == nil || now.Sub(s.retentionAt) >= retentionEvery
 	if stale {
-		s.retention, s.retentionAt = map[string]Retention{}, now
+		s.retention, s.retentionOf, s.retentionAt = map[string]Retention{}, map[string]string{}, now
+		clear(s.denied)
+		s.History.AllowAll()
 	}
 	for name, t := range snap.Topics {
-		if _, known := s.retention[name]; !known && t.Err == nil {
+		if id, known := s.retentionOf[name]; t.Err == nil && (!known || id != t.id) {
 			ask = append(ask, name)
 		}
 	}
@@ -151,6 +154,7 @@ func (s *Sampler) readRetention(ctx context.Context, snap *Snapshot, now time.Ti
 	}
 	got, _ := ReadRetention(ctx, s.Client, ask)
 	for _, name := range ask {
+		s.retentionOf[name] = snap.Topics[name].id
 		s.retention[name] = got[name] // what may not be read is asked for again with the rest, not at every look
 	}
 	s.History.SetRetention(s.retention)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -114,6 +115,39 @@ func TestSamplerWithoutRead(t *testing.T) {
 	}
 	if d := got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]; d.Health != inspect.HealthNeverLive || d.LagTime.Basis != inspect.LagAtLeast {
 		t.Errorf("%+v", d)
+	}
+	// The right may have been given meanwhile: it is tried again, rarely.
+	fetches.Remove()
+	clk.now = clk.now.Add(time.Hour)
+	lookAgain(t, s, clk)
+	got, _ = lookAgain(t, s, clk)
+	if d := got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]; d.LagTime.Basis != inspect.LagExact {
+		t.Errorf("once it may be fetched: %+v", d)
+	}
+}
+
+// The retention that an expiry is counted by is that of the topic that is there, not of the one that had its name.
+func TestSamplerRetentionOfATopicMadeAnew(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	base := time.Now().Truncate(time.Millisecond)
+	c := &stepClock{base}
+	s := newSampler(cl, c, "g")
+	see := func(retention string) inspect.Diagnosis {
+		kafkatest.CreateTopic(t, cl, "x", 1, "retention.ms", retention)
+		kafkatest.Produce(t, cl, kafkatest.Record("x", 0, base.Add(-time.Hour).UnixMilli(), "x"))
+		kafkatest.Commit(t, cl, "g", kafkatest.At("x", 0, 0))
+		lookAgain(t, s, c)
+		got, _ := lookAgain(t, s, c)
+		return got[inspect.GroupPartition{Group: "g", Partition: partitionOf("x", 0)}]
+	}
+	if d := see("7200000"); !d.HasExpires || d.Expires != time.Hour-20*time.Second {
+		t.Fatalf("of two hours: %s, expires in %s", d.Health, d.Expires)
+	}
+	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if d := see("864000000"); !d.HasExpires || d.Expires != 239*time.Hour-40*time.Second {
+		t.Errorf("of ten days: %s, expires in %s", d.Health, d.Expires)
 	}
 }
 

@@ -180,6 +180,34 @@ func TestMetrics(t *testing.T) {
 		"koffset_group_stuck_partitions{group=m-app}": 0})
 }
 
+// An age that is only known to be at least so much says so, on the partition and on the group: here since READ is missing. Once
+// the record can be read the age is exact, and the sample that called it a minimum is gone.
+func TestMetricsOfAMinimum(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "min", 2)
+	kafkatest.Produce(t, cl, kafkatest.Records("min", 0, 5, kafkatest.F1Start, 0)...)
+	kafkatest.Produce(t, cl, kafkatest.Records("min", 1, 5, kafkatest.F1Start, 0)...)
+	kafkatest.Commit(t, cl, "g", kafkatest.At("min", 0, 2), kafkatest.At("min", 1, 5))
+	denied := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "min", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	const minimum, age, group = "koffset_group_partition_lag_seconds_is_minimum", "koffset_group_partition_lag_seconds{group=g,partition=0,topic=min}", "koffset_group_lag_seconds_is_minimum"
+	r := newRig(cl, nil)
+	r.refresh(t)
+	got := r.scrape(t, "gzip")
+	lacks(t, got, minimum, group, age) // unknown altogether
+	wants(t, got, map[string]float64{"koffset_group_lag_seconds_unknown_partitions{group=g}": 1})
+	r.refresh(t)
+	got = r.scrape(t, "gzip")
+	wants(t, got, map[string]float64{age: 10, minimum + "{group=g,partition=0,topic=min}": 1, group + "{group=g}": 1, "koffset_group_lag_seconds{group=g}": 10})
+	lacks(t, got, minimum+"{group=g,partition=1") // nothing is left to read there
+	denied.Remove()
+	r.now = r.now.Add(time.Hour)
+	r.refresh(t)
+	r.refresh(t)
+	got = r.scrape(t, "gzip")
+	wants(t, got, map[string]float64{age: 3600 + 100, "koffset_group_lag_seconds{group=g}": 3600 + 100})
+	lacks(t, got, minimum, group)
+}
+
 func TestMetricsPerPartitionOff(t *testing.T) {
 	_, cl := kafkatest.FakeClient(t)
 	kafkatest.F1(t, cl, "off-")
