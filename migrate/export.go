@@ -243,6 +243,9 @@ func printRows(ctx context.Context, cl *kgo.Client, h Header, log inspect.Log, g
 	each(func(r *Row) { places = append(places, Place{r.Partition, r.Committed.Offset}) })
 	got := ReadSurroundings(ctx, cl, log, places, ahead)
 	compacted := readCompacted(ctx, cl, places)
+	for p, read := range got { // it was compacted once, whatever it is now
+		compacted[p.Topic] = compacted[p.Topic] || read.Holes
+	}
 	replaced := readReplaced(ctx, cl, h, places)
 	each(func(r *Row) {
 		read := got[Place{r.Partition, r.Committed.Offset}]

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/migrate"
@@ -25,17 +24,7 @@ func takes(t *testing.T, cl *kgo.Client, topic string, any bool) {
 	if any {
 		size = "1048588"
 	}
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	res := kmsg.NewIncrementalAlterConfigsRequestResource()
-	res.ResourceType, res.ResourceName = kmsg.ConfigResourceTypeTopic, topic
-	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	c.Name, c.Value = "max.message.bytes", &size
-	res.Configs = append(res.Configs, c)
-	req.Resources = append(req.Resources, res)
-	got, err := req.RequestWith(t.Context(), cl)
-	if err != nil || got.Resources[0].ErrorCode != 0 {
-		t.Fatalf("%s: %v, %v", topic, got, err)
-	}
+	kafkatest.SetTopicConfig(t, cl, topic, "max.message.bytes", size)
 }
 
 const (

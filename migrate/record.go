@@ -215,10 +215,11 @@ type Surroundings struct {
 	// are not set, whether it has look-alikes is not known.
 	SearchedTo                int64
 	SearchedAll, SearchedBack bool
-	// Whole says that the source's log lacks no record that it ever had: it begins at 0, and its topic is not compacted. Where it
+	// Whole says that the source's log lacks no record that it ever had: it begins at 0, and its topic is Gapless. Where it
 	// is not set, a record that is lost at the source may look the same and be on the target still.
 	Whole bool
-	// Gapless says that the topic is not compacted: between two records of the source lie only markers, and nothing that it lost.
+	// Gapless says that the topic is not compacted, and that nothing is missing in what was read of it: between two records of the
+	// source lie only markers, and nothing that it lost. What was not read of a topic that was compacted once is not known.
 	Gapless bool
 }
 

@@ -42,6 +42,8 @@ type Read struct {
 	Surroundings
 	// Start is the log start that the place was read with: later than what was handed in where records were removed meanwhile.
 	Start int64
+	// Holes says that compaction has removed records from what was read.
+	Holes bool
 	Err   error
 }
 
@@ -77,7 +79,7 @@ func ReadSurroundings(ctx context.Context, cl *kgo.Client, log inspect.Log, plac
 	s := surveyor{cl: cl, ahead: ahead}
 	s.read(ctx, spots)
 	for _, x := range spots {
-		out[x.place] = Read{Surroundings: x.around, Start: x.b.Start, Err: x.err}
+		out[x.place] = Read{Surroundings: x.around, Start: x.b.Start, Holes: x.holes, Err: x.err}
 	}
 	return out
 }
@@ -96,6 +98,7 @@ type spot struct {
 	// alike are the kept records with what is found about their look-alikes.
 	alike    []*mark
 	timeless bool // an unread record has no time
+	holes    bool // compaction has removed records from what was read
 	tries    int
 	err      error
 }
@@ -186,6 +189,11 @@ func (s *surveyor) sweeps(ctx context.Context, spots []*spot) {
 		s.forward(ctx, far)
 	}
 	s.earlier(ctx, all)
+	for _, w := range all {
+		for _, x := range w.spots {
+			x.holes = x.holes || w.holes
+		}
+	}
 }
 
 // plan puts spots that lie near each other into one sweep.
@@ -222,7 +230,7 @@ func (s *surveyor) forward(ctx context.Context, all []*sweep) {
 			of = append(of, w)
 		}
 		for i, end := range s.reader(iso).Walk(ctx, walks) {
-			of[i].from, of[i].err = end.Until(), end.Err
+			of[i].from, of[i].err, of[i].holes = end.Until(), end.Err, of[i].holes || end.Holes
 		}
 	}
 	for _, w := range all {
@@ -257,7 +265,7 @@ func (s *surveyor) widen(ctx context.Context, far []*sweep) {
 		for iso, list := range walks {
 			for i, end := range s.reader(iso).Walk(ctx, list) {
 				x := of[iso][i]
-				x.err = end.Err
+				x.err, x.holes = end.Err, x.holes || end.Holes
 				x.before = x.enoughBefore(max(x.b.Start, x.at-x.back))
 			}
 		}

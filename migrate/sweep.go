@@ -27,6 +27,7 @@ type sweep struct {
 
 	first inspect.Lookup // the first record of the earliest time that is kept
 	back  int            // records that were looked through before
+	holes bool           // compaction has removed records from what was read
 }
 
 func (w *sweep) bounds() offset.Bounds { return w.spots[len(w.spots)-1].b }
@@ -214,6 +215,7 @@ func (w *sweep) look(r records.Record) bool {
 
 // searched notes how far the look before came.
 func (w *sweep) searched(end records.End) {
+	w.holes = w.holes || end.Holes
 	for _, x := range w.spots {
 		x.around.SearchedBack = end.Err == nil && end.Until() >= x.at
 		if end.Err != nil && x.err == nil {

@@ -184,7 +184,11 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-func (w scene) run(t *testing.T, r *rand.Rand) {
+func (w scene) run(t *testing.T, r *rand.Rand) { w.runAfter(t, r, func(*kgo.Client) {}) }
+
+// runAfter is run, with something done to the source when its records are lost.
+func (w scene) runAfter(t *testing.T, r *rand.Rand, then func(src *kgo.Client)) {
+	t.Helper()
 	sc, src := kafkatest.FakeClient(t)
 	dc, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
 	hs, groups := w.write(t, r, src, dst)
@@ -198,6 +202,7 @@ func (w scene) run(t *testing.T, r *rand.Rand) {
 	}
 	sc.Compact()
 	dc.Compact()
+	then(src)
 	left, there := offsetsOf(t, src, "w", w.parts), offsetsOf(t, dst, "w", w.parts)
 	outcomes := map[migrate.Outcome]int{}
 	for _, g := range groups {

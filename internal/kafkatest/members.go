@@ -141,9 +141,20 @@ func JoinShare(t testing.TB, cl *kgo.Client, o MemberOptions) *Member {
 // SetGroupConfig sets one config of a group.
 func SetGroupConfig(t testing.TB, cl *kgo.Client, group, key, value string) {
 	t.Helper()
+	setConfig(t, cl, kmsg.ConfigResourceTypeGroupConfig, group, key, value)
+}
+
+// SetTopicConfig sets one dynamic configuration of a topic.
+func SetTopicConfig(t testing.TB, cl *kgo.Client, topic, key, value string) {
+	t.Helper()
+	setConfig(t, cl, kmsg.ConfigResourceTypeTopic, topic, key, value)
+}
+
+func setConfig(t testing.TB, cl *kgo.Client, kind kmsg.ConfigResourceType, name, key, value string) {
+	t.Helper()
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	r := kmsg.NewIncrementalAlterConfigsRequestResource()
-	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeGroupConfig, group
+	r.ResourceType, r.ResourceName = kind, name
 	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
 	c.Name, c.Value = key, kmsg.StringPtr(value)
 	r.Configs = append(r.Configs, c)
@@ -153,7 +164,7 @@ func SetGroupConfig(t testing.TB, cl *kgo.Client, group, key, value string) {
 		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
 	}
 	if err != nil {
-		t.Fatalf("set %s=%s of group %s: %v", key, value, group, err)
+		t.Fatalf("set %s=%s of %s %s: %v", key, value, kind, name, err)
 	}
 }
 

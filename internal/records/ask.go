@@ -186,7 +186,7 @@ func (r *run) nothing(t *task, rp *kmsg.FetchResponseTopicPartition, need int64,
 			return false
 		}
 		t.moved()
-		t.next = min(t.end, t.Until)
+		t.pass(t.end)
 		return true
 	}
 	return false
@@ -208,6 +208,7 @@ func (r *run) read(t *task, rp *kmsg.FetchResponseTopicPartition) (need int64) {
 		case b.last < t.next:
 			continue
 		case b.magic >= 2 && b.first >= t.Until:
+			t.pass(t.Until)
 			t.next, t.done = t.Until, true
 			return 0
 		case over.covers(b) && !b.control() && !r.KeepAborted:
@@ -215,11 +216,13 @@ func (r *run) read(t *task, rp *kmsg.FetchResponseTopicPartition) (need int64) {
 				t.fail(fmt.Errorf("%w: the checksum of the batch at %d is wrong", ErrDamaged, b.first))
 				return 0
 			}
+			t.pass(b.first)
+			t.holes = t.holes || int64(b.records) <= b.last-b.first
 			t.next = b.last + 1
 			continue
 		}
 		if b.magic >= 2 {
-			t.next = max(t.next, b.first) // nothing is in front of it, whether it can be opened or not
+			t.pass(b.first) // nothing is in front of it, whether it can be opened or not
 		}
 		if r.open(t, b, over); t.done {
 			return 0
@@ -285,15 +288,18 @@ func (r *run) visit(t *task, b batch, over aborts, decompressor func() (kgo.Deco
 	aborted := over.covers(b)
 	for _, rec := range records {
 		if rec.Offset >= t.Until {
+			t.pass(t.Until)
 			t.next, t.done = t.Until, true
 			return nil
 		}
+		t.pass(rec.Offset)
 		if !t.Visit(Record{rec, aborted}) {
 			t.next, t.stopped, t.done = rec.Offset+1, true, true
 			return nil
 		}
 		t.next = rec.Offset + 1
 	}
+	t.pass(next)
 	t.next = next
 	return nil
 }

@@ -139,6 +139,9 @@ type End struct {
 	Stopped bool
 	// LogEnd is where the log ended for this isolation in the last answer. It may lie before the walk's Until.
 	LogEnd int64
+	// Holes says that offsets of what was read belong to neither a record nor a marker, in a batch or between batches:
+	// compaction removed what was there, now or before the topic was configured as it is.
+	Holes bool
 	// Err is why the rest is not known.
 	Err error
 }

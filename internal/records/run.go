@@ -48,12 +48,20 @@ type task struct {
 	node    int32     // that was asked last
 	stopped bool
 	done    bool
+	holes   bool // see End
 	err     error
 }
 
 // fail ends a task: what lies after next is not known.
 func (t *task) fail(err error) {
 	t.done, t.err = true, fmt.Errorf("read %s at %d: %w", t.Partition, t.next, err)
+}
+
+// pass moves a task to an offset that nothing lies in front of.
+func (t *task) pass(to int64) {
+	if to = min(to, t.Until); to > t.next {
+		t.next, t.holes = to, true
+	}
 }
 
 // moved notes an answer that helped.
@@ -120,7 +128,7 @@ func (r *run) do() []End {
 	r.work.Wait()
 	out := make([]End, len(r.tasks))
 	for i, t := range r.tasks {
-		out[i] = End{Proof: Proof{t.Partition, t.From, max(t.From, t.next)}, Stopped: t.stopped, LogEnd: max(0, t.end), Err: t.err}
+		out[i] = End{Proof: Proof{t.Partition, t.From, max(t.From, t.next)}, Stopped: t.stopped, LogEnd: max(0, t.end), Holes: t.holes, Err: t.err}
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for i, until := range []int64{7, 10, 5, 10} {
-		if !ends[i].Reached() || ends[i].Until() != until {
+		if !ends[i].Reached() || ends[i].Until() != until || ends[i].Holes {
 			t.Errorf("walk %d: %+v", i, ends[i])
 		}
 	}
@@ -85,8 +85,53 @@ func TestWalkTransactions(t *testing.T) {
 		{records.Reader{Client: cl, Isolation: offset.ReadCommitted, KeepAborted: true}, "0 1 2 4 aborted 5 aborted ", 7},
 		{records.Reader{Client: cl}, "0 1 2 4 5 7 8 9 10 ", 11},
 	} {
-		if got, ends := offsets(t, c.reader, 100, s); got[0] != c.want || ends[0].Until() != c.until || ends[0].LogEnd != c.until || !ends[0].Reached() {
+		if got, ends := offsets(t, c.reader, 100, s); got[0] != c.want || ends[0].Until() != c.until || ends[0].LogEnd != c.until || !ends[0].Reached() || ends[0].Holes {
 			t.Errorf("%+v: %q, %+v", c.reader, got, ends[0])
+		}
+	}
+}
+
+// What compaction removed leaves holes: in a batch, between batches, in front of what is read and behind it. Markers and aborted
+// records do not.
+func TestWalkHoles(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	config := []string{"cleanup.policy", "compact", "segment.bytes", "14", "min.cleanable.dirty.ratio", "0"}
+	kafkatest.CreateTopic(t, cl, "holes", 1, config...)
+	key := func(keys string) (rs []*kgo.Record) {
+		for _, k := range keys {
+			r := kafkatest.Record("holes", 0, 1000, string(k))
+			r.Key = []byte(string(k))
+			rs = append(rs, r)
+		}
+		return rs
+	}
+	txn := kafkatest.NewTxn(t, cl, "holes")
+	txn.Begin()
+	txn.Produce(key("ab")...) // 0, 1 and a marker
+	txn.End(false)
+	kafkatest.Produce(t, cl, key("cde")...) // 3 to 5
+	kafkatest.Produce(t, cl, key("fg")...)  // 6, 7
+	kafkatest.Produce(t, cl, key("hi")...)  // 8, 9
+	span := func(from, until int64) records.Span {
+		return records.Span{Partition: offset.Partition{Topic: "holes"}, From: from, Until: until}
+	}
+	readers := []records.Reader{{Client: cl}, {Client: cl, Isolation: offset.ReadCommitted}, {Client: cl, Isolation: offset.ReadCommitted, KeepAborted: true}}
+	for _, r := range readers {
+		if _, ends := offsets(t, r, 100, span(0, 10), span(1, 5), span(4, 7)); ends[0].Holes || ends[1].Holes || ends[2].Holes {
+			t.Errorf("%+v: there are holes before anything was compacted: %+v", r, ends)
+		}
+	}
+	kafkatest.Produce(t, cl, key("dfgz")...) // 10 to 13: 4, 6 and 7 are gone
+	kafkatest.Produce(t, cl, key("y")...)    // the last batch is never compacted
+	c.Compact()
+	for _, r := range readers {
+		for _, x := range []struct {
+			from, until int64
+			want        bool
+		}{{3, 4, false}, {3, 5, true}, {4, 5, true}, {5, 6, false}, {5, 8, true}, {7, 9, true}, {8, 10, false}, {8, 14, false}} {
+			if _, ends := offsets(t, r, 100, span(x.from, x.until)); ends[0].Holes != x.want || !ends[0].Reached() {
+				t.Errorf("%+v: from %d to %d: %+v, want %t", r, x.from, x.until, ends[0], x.want)
+			}
 		}
 	}
 }
