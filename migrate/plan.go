@@ -215,9 +215,11 @@ func (i *Item) place() int64 {
 
 // Effect counts what a plan does, by how each row is known. It is made from the rows' proofs.
 type Effect struct {
-	// Exact, Again and Unproven are rows that the plan commits. SumAgain bounds the records that rows of Again read again.
+	// Exact, Again and Unproven are rows that the plan commits. SumAgain bounds the records that rows of Again read again, beside what
+	// is still to be copied for the Growing ones.
 	Exact, Again, Unproven int
 	SumAgain               int64
+	Growing                int
 	// Already are rows that need no commit, Refreshed ones that are committed again as they are.
 	Already, Refreshed int
 	// Ahead are rows left because the target group has read further, MostAhead offsets at the most; PerhapsAhead those where this is
@@ -242,6 +244,9 @@ func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
 		e.Exact++
 	case c.Action == checkpointfile.ActionCommit && i.Outcome == Again:
 		e.Again, e.SumAgain = e.Again+1, e.SumAgain+i.Translation.Again
+		if i.Growing {
+			e.Growing++
+		}
 	case c.Action == checkpointfile.ActionCommit:
 		e.Unproven++
 	case !i.Resolved() && !i.Unstable:
@@ -263,6 +268,8 @@ type Tally struct {
 	Exact, Again, Unproven, Unresolved, NoCommit int
 	// MostAgain is the largest number of records that one row may read again, SumAgain that of all rows.
 	MostAgain, SumAgain int64
+	// Growing are those of Again whose bound is of what the target has now.
+	Growing int
 }
 
 // Count counts the rows of a result.
@@ -275,6 +282,9 @@ func (r *Result) Count() Tally {
 		case Again:
 			t.Again++
 			t.MostAgain, t.SumAgain = max(t.MostAgain, i.Translation.Again), t.SumAgain+i.Translation.Again
+			if i.Growing {
+				t.Growing++
+			}
 		case Unproven:
 			t.Unproven++
 		case NoCommit:

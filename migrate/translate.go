@@ -69,8 +69,11 @@ type Translation struct {
 	// Again bounds the records of the target from Offset to the point by which a copy of everything that was read was there, each
 	// as often as it lies there, and Latest is the offset that this point lies at or before; with Again alone. What a mirror copied a
 	// second time behind that point comes to every reader.
-	Again    int64
-	Latest   int64
+	Again  int64
+	Latest int64
+	// Growing says that the bound is of what the target has now: nobody knows how much of what was read is still to be copied there,
+	// which comes again too.
+	Growing  bool
 	Strategy Strategy
 	// Proof says how it is known, in words.
 	Proof string
@@ -177,8 +180,8 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		case why != "":
 		case t.Offset < e.Bounds.Start || t.Offset > e.Bounds.End:
 			why = fmt.Sprintf("offset %d is outside the target's log [%d, %d]", t.Offset, e.Bounds.Start, e.Bounds.End)
-		case t.Outcome == Again && rules.MaxAgain != nil && t.Again > *rules.MaxAgain:
-			why = fmt.Sprintf("offset %d would read up to %d records again, %d are allowed", t.Offset, t.Again, *rules.MaxAgain)
+		case rules.tooMany(t) != "":
+			why = rules.tooMany(t)
 		case t.Outcome == Unproven && !rules.AllowUnproven:
 			why = fmt.Sprintf("offset %d is not proven: it may skip records, which is not allowed: %s", t.Offset, t.Proof)
 			hint = "{{allow-unproven}} takes it, or {{skip-unresolved}}"
@@ -189,6 +192,19 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		reasons = append(reasons, string(s)+": "+why)
 	}
 	return Translation{Outcome: Unresolved, Reasons: reasons, Hint: hint}
+}
+
+// tooMany says why a translation may read more records again than are allowed.
+func (r Rules) tooMany(t Translation) string {
+	switch {
+	case t.Outcome != Again || r.MaxAgain == nil:
+		return ""
+	case t.Again > *r.MaxAgain:
+		return fmt.Sprintf("offset %d would read up to %d records again, %d are allowed", t.Offset, t.Again, *r.MaxAgain)
+	case t.Growing:
+		return fmt.Sprintf("offset %d would read up to %d records again, and what the mirror has still to copy: how many that is is not known, %d are allowed", t.Offset, t.Again, *r.MaxAgain)
+	}
+	return ""
 }
 
 type translator struct {
@@ -303,7 +319,7 @@ func (x translator) mm2() (t Translation, why string) {
 	}
 	// A checkpoint tells a position that skips nothing, but not which sync it came from: how much lies between is bounded by
 	// the target's end alone.
-	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target), Latest: x.e.Bounds.End,
+	return Translation{Offset: c.Target, Outcome: Again, Again: max(0, x.e.Bounds.End-c.Target), Latest: x.e.Bounds.End, Growing: true,
 		Proof: fmt.Sprintf("MirrorMaker's checkpoint translates %d to %d; the bound is the log end %d, and what is not copied yet", c.Source, c.Target, x.e.Bounds.End)}, ""
 }
 
@@ -339,7 +355,7 @@ func (x translator) pairs(syncs []Sync, what string) (t Translation, why string)
 		t.Again = t.Latest - t.Offset
 		t.Proof += fmt.Sprintf(", before %d, which is %d", syncs[i].Source, syncs[i].Target)
 	default: // whether the mirror has come as far as the group is not known
-		t.Again = max(between, t.Latest-t.Offset)
+		t.Again, t.Growing = max(between, t.Latest-t.Offset), true
 		t.Proof += fmt.Sprintf("; no later one: the bound is the log end %d, and what is not copied yet", t.Latest)
 	}
 	if t.Again == 0 {

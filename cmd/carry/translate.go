@@ -2,7 +2,6 @@ package carry
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ func sayTally(a *cli.App, res *migrate.Result) {
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{t.Exact, "exact"}, {t.Again, fmt.Sprintf("read at most %s again (%s in one partition)", text.Plural(t.SumAgain, "record"), text.Count(t.MostAgain))}, {t.Unproven, "unproven: may skip records"},
+	}{{t.Exact, "exact"}, {t.Again, againText(t.Again, t.Growing, t.SumAgain, t.MostAgain)}, {t.Unproven, "unproven: may skip records"},
 		{t.Unresolved, "unresolved"}, {t.NoCommit, "without a commit at the source"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Count(p.n)+" "+p.text)
@@ -62,12 +61,25 @@ func carrying(a *cli.App, s *cli.Session, flags *act.Flags, p *migrate.Planned) 
 	for _, x := range []struct {
 		n    int
 		text string
-	}{{e.Exact, "exact"}, {e.Again, "read at most " + text.Plural(e.SumAgain, "record") + " again"}, {e.Unproven, "unproven, may skip records"}, {e.Refreshed, "committed again as they are"}} {
+	}{{e.Exact, "exact"}, {e.Again, againText(0, e.Growing, e.SumAgain, 0)}, {e.Unproven, "unproven, may skip records"}, {e.Refreshed, "committed again as they are"}} {
 		if x.n > 0 {
 			parts = append(parts, text.Count(x.n)+" "+x.text)
 		}
 	}
 	return &act.Run{App: a, S: s, Flags: flags, Built: builtOf(p), Wide: true, Effect: strings.Join(parts, ", ")}
+}
+
+// againText says how much is read again: by rows rows, of which growing do not know how much the mirror has still to copy, sum
+// records, and most by one of them.
+func againText(rows, growing int, sum, most int64) string {
+	out := "read at most " + text.Plural(sum, "record") + " again"
+	if rows > 1 {
+		out += " (" + text.Count(most) + " in one partition)"
+	}
+	if growing > 0 {
+		out += " and what the mirror has still to copy"
+	}
+	return out
 }
 
 // sayLeft names what the plan leaves alone, and why.
