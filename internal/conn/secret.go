@@ -117,7 +117,8 @@ func (s *Settings) secretCommand(ctx context.Context, name string, v config.Valu
 	cmd := exec.CommandContext(ctx, shell, arg, v.Text)
 	cmd.Env = s.environ
 	cmd.Dir = s.paths.dir
-	// A grandchild that keeps the pipe open must not outlive the deadline.
+	// What the command started ends with it at the deadline; what got away and keeps the pipe open is not waited for.
+	cmd.Cancel = func() error { return endTree(cmd.Process) }
 	cmd.WaitDelay = time.Second
 	out, errOut := &limitedBuffer{max: maxSecret}, &limitedBuffer{max: 4096, drop: true}
 	cmd.Stdout, cmd.Stderr = out, errOut
