@@ -16,7 +16,12 @@ import (
 // shareOffsets is what Kafka's tool says of a share group on a topic with one partition.
 func (b *bed) shareOffsets(group string) (start, lag string) {
 	b.t.Helper()
-	r := b.tools.Run(b.t, kafkatest.ShareGroups, "--bootstrap-server", b.kafka.Bootstrap(), "--describe", "--offsets", "--group", group)
+	return b.shareOffsetsOn(b.kafka, group)
+}
+
+func (b *bed) shareOffsetsOn(k *kafkatest.Kafka, group string) (start, lag string) {
+	b.t.Helper()
+	r := b.tools.Run(b.t, kafkatest.ShareGroups, "--bootstrap-server", k.Bootstrap(), "--describe", "--offsets", "--group", group)
 	for _, row := range kafkatest.Table(r.Stdout) {
 		start, lag = row["START-OFFSET"], row["LAG"]
 	}
@@ -93,20 +98,6 @@ func TestShareGroupThatIsFurther(t *testing.T) {
 	b.koffset(0, "undo", b.lastUndo(), "--execute")
 	if start, lag := b.shareOffsets(ours); start != "0" || lag != "20" {
 		t.Errorf("after the undo Kafka's tool says start %s, lag %s", start, lag)
-	}
-	b.carried(ours)
-}
-
-// carried looks what migrate says of a share group: it is named, not left out unseen.
-func (b *bed) carried(group string) {
-	b.t.Helper()
-	all := b.koffset(5, "migrate", "export", "--group-match", b.prefix+"g")
-	if !strings.Contains(all.err, "1 share group left out") || !strings.Contains(all.err, group) {
-		b.t.Errorf("export by pattern: %s", all.err)
-	}
-	one := b.koffset(4, "migrate", "export", group)
-	if !strings.Contains(one.out, "a share group has no committed offsets") || !strings.Contains(one.out, `"incomplete":true`) {
-		b.t.Errorf("export by name:\n%s%s", one.out, one.err)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // ExportOptions say what an export holds.
 type ExportOptions struct {
-	// Groups are the groups to export, as the list has them. Share groups have no commits, and are an error in the export.
+	// Groups are the groups to export, as the list has them. Of share groups their start offsets are exported.
 	Groups []inspect.Group
 	// Topics restricts the rows; nil is every topic that a group has commits on.
 	Topics *offset.Matcher
@@ -159,6 +159,9 @@ func (o ExportOptions) check(snap *inspect.Snapshot) error {
 		for _, t := range snap.Commits(d.Name).Topics {
 			seen[t.Topic] = true
 		}
+		for _, r := range snap.Share[d.Name].Rows {
+			seen[r.Topic] = seen[r.Topic] || r.Start != nil
+		}
 	}
 	if o.RequireIdle && len(live.Groups) > 0 {
 		return &live
@@ -197,20 +200,19 @@ func groupOf(snap *inspect.Snapshot, d inspect.Description) Group {
 	if err := snap.GroupErr(d); err != nil {
 		g.Error = err.Error()
 	}
-	if d.Type == inspect.TypeShare {
-		g.Error = "a share group has no committed offsets that could be carried"
-		return g
-	}
+	share := d.Type == inspect.TypeShare
 	committed := map[string]bool{}
 	for _, t := range snap.Commits(d.Name).Topics {
 		committed[t.Topic] = true
 	}
 	for r := range snap.Rows(d) {
-		if !committed[r.Topic] {
+		if !committed[r.Topic] && !share {
 			continue // a member reads it, and nothing was stored
 		}
-		row := Row{Group: d.Name, Partition: r.Partition, Bounds: r.Bounds}
+		row := Row{Group: d.Name, Partition: r.Partition, Bounds: r.Bounds, Share: share, Acknowledged: r.Acknowledged}
 		switch {
+		case r.ShareStart != nil:
+			row.Committed = &offset.Committed{Offset: *r.ShareStart}
 		case r.Status == inspect.StatusUnstable:
 			row.Provisional, row.Error = true, "a transaction that is open holds a commit for it: what is stored then is not known yet"
 		case r.Committed != nil && r.Committed.Offset < 0:

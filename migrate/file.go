@@ -121,6 +121,14 @@ func appendRow(b []byte, r *Row) []byte {
 	} else {
 		b = append(b, `,"offset":null`...)
 	}
+	if r.Share {
+		b = append(b, `,"acknowledged":`...)
+		if n := r.Acknowledged; n != nil {
+			b = appendInt(b, *n)
+		} else {
+			b = append(b, "null"...)
+		}
+	}
 	if r.Marker != "" {
 		b = append(b, `,"marker":`...)
 		b = appendString(b, string(r.Marker))

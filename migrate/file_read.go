@@ -15,33 +15,35 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
 
 type rowJSON struct {
-	Topic       string             `json:"topic"`
-	Partition   int32              `json:"partition"`
-	Offset      *int64             `json:"offset"`
-	LeaderEpoch offset.LeaderEpoch `json:"leader_epoch"`
-	Metadata    string             `json:"metadata"`
-	Marker      offset.Marker      `json:"marker"`
-	LogStart    *int64             `json:"log_start_offset"`
-	LogEnd      *int64             `json:"log_end_offset"`
-	LastStable  *int64             `json:"last_stable_offset"`
-	Earliest    *int64             `json:"earliest_unread_ms"`
-	At          *[]Fingerprint     `json:"at"`
-	Before      []Fingerprint      `json:"before"`
-	AtEnd       bool               `json:"at_end"`
-	AtStart     bool               `json:"at_start"`
-	SearchedTo  int64              `json:"searched_to"`
-	Searched    bool               `json:"searched_all"`
-	Back        bool               `json:"searched_back"`
-	UnreadTimes bool               `json:"unread_times"`
-	Whole       bool               `json:"whole"`
-	Gapless     bool               `json:"gapless"`
-	Provisional bool               `json:"provisional"`
-	Gone        bool               `json:"gone"`
-	Error       string             `json:"error"`
+	Topic        string             `json:"topic"`
+	Partition    int32              `json:"partition"`
+	Offset       *int64             `json:"offset"`
+	LeaderEpoch  offset.LeaderEpoch `json:"leader_epoch"`
+	Metadata     string             `json:"metadata"`
+	Acknowledged *int64             `json:"acknowledged"`
+	Marker       offset.Marker      `json:"marker"`
+	LogStart     *int64             `json:"log_start_offset"`
+	LogEnd       *int64             `json:"log_end_offset"`
+	LastStable   *int64             `json:"last_stable_offset"`
+	Earliest     *int64             `json:"earliest_unread_ms"`
+	At           *[]Fingerprint     `json:"at"`
+	Before       []Fingerprint      `json:"before"`
+	AtEnd        bool               `json:"at_end"`
+	AtStart      bool               `json:"at_start"`
+	SearchedTo   int64              `json:"searched_to"`
+	Searched     bool               `json:"searched_all"`
+	Back         bool               `json:"searched_back"`
+	UnreadTimes  bool               `json:"unread_times"`
+	Whole        bool               `json:"whole"`
+	Gapless      bool               `json:"gapless"`
+	Provisional  bool               `json:"provisional"`
+	Gone         bool               `json:"gone"`
+	Error        string             `json:"error"`
 }
 
 // anyLine is every kind of line after the first: what is set tells which it is.
@@ -169,6 +171,9 @@ func (r *exportReader) group(l anyLine) (err error) {
 	if g.Rows, err = decodeRows(g.Name, l.Partitions); err != nil {
 		return r.bad(checkpointfile.ErrDamaged, "", "group %s: %v", offset.NameText(g.Name), err)
 	}
+	for i := range g.Rows {
+		g.Rows[i].Share = g.Type == string(inspect.TypeShare)
+	}
 	r.rows += len(g.Rows)
 	r.x.Groups = append(r.x.Groups, g)
 	return nil
@@ -217,13 +222,13 @@ func decodeRows(group string, raw json.RawMessage) ([]Row, error) {
 	out := make([]Row, 0, len(list))
 	seen := make(map[offset.Partition]bool, len(list))
 	for _, j := range list {
-		r := Row{Group: group, Partition: offset.Partition{Topic: j.Topic, Partition: j.Partition}, Marker: j.Marker, Provisional: j.Provisional, Gone: j.Gone, Error: j.Error}
+		r := Row{Group: group, Partition: offset.Partition{Topic: j.Topic, Partition: j.Partition}, Acknowledged: j.Acknowledged, Marker: j.Marker, Provisional: j.Provisional, Gone: j.Gone, Error: j.Error}
 		if seen[r.Partition] {
 			return nil, fmt.Errorf("%s is in it twice", r.Partition)
 		}
 		seen[r.Partition] = true
-		if j.Topic == "" || j.Partition < 0 || j.Offset != nil && *j.Offset < 0 {
-			return nil, fmt.Errorf("%s is not a partition, or its offset is negative", r.Partition)
+		if j.Topic == "" || j.Partition < 0 || j.Offset != nil && *j.Offset < 0 || j.Acknowledged != nil && *j.Acknowledged < 0 {
+			return nil, fmt.Errorf("%s is not a partition, or a number of it is negative", r.Partition)
 		}
 		if j.Offset != nil {
 			r.Committed = &offset.Committed{Offset: *j.Offset, LeaderEpoch: j.LeaderEpoch, Metadata: j.Metadata}

@@ -52,6 +52,8 @@ type Item struct {
 	Evidence Evidence
 	// Current is what the target group has stored there now, nil where nothing.
 	Current *offset.Committed
+	// Finished is how many offsets from Current on a share group has finished there; nil where the broker does not tell.
+	Finished *int64
 	// Unstable says that a transaction holds a commit for it.
 	Unstable bool
 	// Refresh commits again what is there, before it expires.
@@ -75,6 +77,7 @@ type target struct {
 	cluster inspect.Cluster
 	topics  map[string]inspect.Topic
 	log     inspect.Log
+	share   map[string]inspect.ShareOffsets // of the share groups that rows go to
 	window  int
 	from    offset.Comparison // the rows' origin, held against the target
 }
@@ -133,6 +136,7 @@ func (t *target) look(ctx context.Context, q Query) ([]*Item, error) {
 	}
 	t.readCommits(ctx, items)
 	t.readBounds(ctx, items)
+	t.finish(items)
 	if slices.Contains(q.Rules.Strategies, Same) {
 		t.readSame(ctx, items)
 	}
@@ -271,17 +275,25 @@ func (e *PartitionsError) Error() string {
 }
 
 func (t *target) readCommits(ctx context.Context, items []*Item) {
-	var groups []string
-	for _, i := range items {
-		if len(groups) == 0 || groups[len(groups)-1] != i.Group {
+	var groups, share []string
+	for n, i := range items {
+		switch {
+		case n > 0 && items[n-1].Group == i.Group:
+		case i.Row.Share:
+			share = append(share, i.Group)
+		default:
 			groups = append(groups, i.Group)
 		}
 	}
+	t.readShare(ctx, share, items)
 	commits := map[string]inspect.Commits{}
 	for _, c := range inspect.ReadCommits(ctx, t.cl, groups) {
 		commits[c.Group] = c
 	}
 	for _, i := range items {
+		if i.Row.Share {
+			continue
+		}
 		c := commits[i.Group]
 		if c.Err != nil {
 			i.Evidence.Err = fmt.Errorf("group %s: %w", offset.NameText(i.Group), c.Err)

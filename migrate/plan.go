@@ -12,6 +12,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 	"github.com/koffset/koffset/reset"
 )
@@ -97,18 +98,13 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 		if len(rows) == 0 {
 			continue
 		}
-		if d.Type == inspect.TypeShare {
-			for n := range rows {
-				const text = "the target group is a share group, which stores no commits"
-				if o.IdleOnly {
-					rows[n].Action, rows[n].To, rows[n].Detail = checkpointfile.ActionLeave, nil, text
-					continue
-				}
-				refuseRow(&rows[n], text, "choose another name with {{map-group OLD=NEW}}")
-			}
+		kind, wrong := kindOf(items, d)
+		if wrong != "" {
+			leaveAll(rows, wrong, o)
 		}
 		p.Plan.Changes = append(p.Plan.Changes, rows...)
-		p.Plan.Groups = append(p.Plan.Groups, reset.PlanGroup{Name: name, Type: string(d.Type), Create: create, Application: string(d.Application)})
+		p.Plan.Groups = append(p.Plan.Groups, reset.PlanGroup{Name: name, Type: string(kind), Create: create, Application: string(d.Application)})
+		p.Notes = append(p.Notes, shareNotes(name, items, rows)...)
 		if d.Active() {
 			p.Notes = append(p.Notes, Note{Group: name, Text: reset.Activity(d) + ": executing the plan would be refused", Active: true})
 		}
@@ -171,14 +167,20 @@ func changeOf(i *Item, o PlanOptions) reset.Change {
 	c.Proof = i.Label() + " (" + string(i.Strategy) + "): " + i.Proof
 	to := reset.Commit{Offset: i.Offset, Metadata: i.Row.Committed.Metadata} // the source's epochs mean nothing here
 	c.Detail = fmt.Sprintf("%d at the source", i.Row.Committed.Offset)
+	if i.Row.Share {
+		c.Acknowledged = i.Finished
+	}
 	switch cur := i.Current; {
 	case i.pastEnd():
 		c.Detail = fmt.Sprintf("the target's commit %d is past its log end %d; %s", cur.Offset, i.Evidence.Bounds.End, c.Detail)
+	case i.finishedBeyond() && !o.AllowRewind:
+		return leave("the target is at %d and has acknowledged up to %s from there on: not moved unless a rewind is allowed, since those would come again",
+			cur.Offset, text.Plural(*i.Finished, "record"))
 	case i.ahead() && !o.AllowRewind:
 		return leave("the target is at %d, %d ahead of %d: not moved back unless a rewind is allowed", cur.Offset, cur.Offset-i.Offset, i.Offset)
 	case i.perhapsAhead() && !o.AllowRewind:
 		return leave("whether the target group has read further is not known (%s): not moved back unless a rewind is allowed", i.standing().why)
-	case cur != nil && cur.Offset == i.place() && cur.Metadata == to.Metadata:
+	case cur != nil && cur.Offset == i.place() && cur.Metadata == to.Metadata && !i.finishedBeyond():
 		c.Action, c.To, c.Detail = checkpointfile.ActionNone, c.From, ""
 		return c
 	default:
@@ -200,7 +202,9 @@ func (i *Item) further() bool {
 }
 
 // ahead says that the target group has read further than the position.
-func (i *Item) ahead() bool { return i.further() && i.standing().verdict == VerdictAhead }
+func (i *Item) ahead() bool {
+	return i.finishedBeyond() || i.further() && i.standing().verdict == VerdictAhead
+}
 
 // perhapsAhead says that this is not known.
 func (i *Item) perhapsAhead() bool { return i.further() && i.standing().verdict == VerdictUnknown }
@@ -255,7 +259,7 @@ func (e *Effect) add(i *Item, c reset.Change, o PlanOptions) {
 			e.Skipped++
 		}
 	case i.ahead() && !i.Unstable:
-		e.Ahead, e.MostAhead = e.Ahead+1, max(e.MostAhead, i.Current.Offset-i.Offset)
+		e.Ahead, e.MostAhead = e.Ahead+1, max(e.MostAhead, i.beyond())
 	case i.perhapsAhead() && !i.Unstable:
 		e.PerhapsAhead++
 	default:

@@ -14,6 +14,10 @@ type Row struct {
 	offset.Partition
 	// Committed is nil where the group has no commit: it is never replaced by the log end.
 	Committed *offset.Committed
+	// Share says that it is of a share group, and Committed its start offset: the first record that is not finished. Acknowledged
+	// is how many offsets from it on are finished all the same; nil where the broker does not tell.
+	Share        bool
+	Acknowledged *int64
 	// Marker is set in a row that was exported from a Flink snapshot whose source had not read yet; Committed is nil then.
 	Marker offset.Marker
 	Bounds *offset.Bounds // nil where they could not be read
@@ -53,7 +57,7 @@ type Group struct {
 	Name string
 	// Any says that the offsets are for whichever group is asked about: a checkpoint has none. Name is empty then.
 	Any     bool
-	Type    string // classic, consumer, streams; empty where the broker does not tell
+	Type    string // classic, consumer, share, streams; empty where the broker does not tell
 	State   string
 	Members int
 	// Live says that members are there, or may be: its commits move on while they are carried.

@@ -62,7 +62,11 @@ func Verify(ctx context.Context, cl *kgo.Client, x *Export, m Mapping, window in
 	}
 	out := make([]Checked, 0, len(res.Items))
 	for _, i := range res.Items {
-		out = append(out, Check(i))
+		c := Check(i)
+		if text := LeftBehind([]Row{i.Row}); text != "" && c.Current != nil {
+			c.Detail = strings.TrimPrefix(c.Detail+"; the start offsets are compared: "+text, "; ")
+		}
+		out = append(out, c)
 	}
 	return out, nil
 }

@@ -339,8 +339,10 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 	case g.Type == inspect.TypeStreams && b.Plan.Verb != "delete":
 		add(NoteStreams, "a Streams application: its local state is not reset")
 	}
-	if text := shareNote(g, rows); text != "" {
-		add(NoteShare, "%s", text)
+	if g.Type == inspect.TypeShare {
+		if text := ShareNote(rows); text != "" {
+			add(NoteShare, "%s", text)
+		}
 	}
 	stable, gone := 0, 0
 	for _, c := range rows {

@@ -36,11 +36,8 @@ func (g *GroupFacts) finishedBeyond(row Change) bool {
 	return g.Type == inspect.TypeShare && (row.Acknowledged == nil || *row.Acknowledged > 0)
 }
 
-// shareNote says what of a share group is lost by moving or removing its start offsets.
-func shareNote(g *GroupFacts, rows []Change) string {
-	if g.Type != inspect.TypeShare {
-		return ""
-	}
+// ShareNote says what of a share group is lost by moving or removing its start offsets.
+func ShareNote(rows []Change) string {
 	var finished int64
 	var unknown, fresh, moved int
 	for _, c := range rows {

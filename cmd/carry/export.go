@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
@@ -39,6 +40,11 @@ type exportOptions struct {
 type exportTally struct {
 	groups, rows, printed, none, gone, failed int
 	live                                      []string
+	// share is how many share groups are further than their start offsets, and shareRows are the rows of those.
+	share     int
+	shareRows []migrate.Row
+	// unsaved says that a group is not in the store.
+	unsaved bool
 }
 
 func newMigrateExport(a *cli.App) *cobra.Command {
@@ -48,6 +54,8 @@ func newMigrateExport(a *cli.App) *cobra.Command {
 		Short: "Write the positions of groups, with fingerprints of the records there, to one file",
 		Long: `Writes offsets, epochs, metadata, log bounds, topic ids, and a fingerprint (time, key and value hash) of the records
 around each position, one JSON value a line. koffset migrate import finds the same records on another cluster by it.
+
+Of share groups it has the start offsets; how many records are acknowledged beyond them is in it too, and comes again where they are imported.
 
 A partition without a commit is null, never the log end. What could not be read is in the file as such, and the exit
 status is 4. Brokers leave out commits on topics that may not be described, without a word: --expect-topics makes a topic
@@ -152,7 +160,7 @@ func (o *exportOptions) run(ctx context.Context, s *cli.Session, args []string) 
 		return err
 	}
 	o.say(s)
-	if incomplete {
+	if incomplete || o.tally.unsaved {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
@@ -276,6 +284,16 @@ func (x *exportSink) group(g migrate.Group) error {
 		t.failed++
 		x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: %s", g.Name, g.Error), Kind: offset.KindPartial})
 	}
+	if text := migrate.LeftBehind(g.Rows); text != "" {
+		t.share++
+		for _, r := range g.Rows { // without what was read around it
+			t.shareRows = append(t.shareRows, migrate.Row{Share: r.Share, Committed: r.Committed, Acknowledged: r.Acknowledged})
+		}
+	}
+	if x.store != nil && g.Type == string(inspect.TypeShare) {
+		t.unsaved = true
+		x.o.app.Streams.Fail(render.Failure{Err: fmt.Errorf("export %s: a share group's start offsets are not saved in a store", offset.NameText(g.Name)), Kind: offset.KindPartial})
+	}
 	at := map[offset.Partition]offset.Committed{}
 	for _, r := range g.Rows {
 		t.rows++
@@ -292,7 +310,7 @@ func (x *exportSink) group(g migrate.Group) error {
 		if r.Around != nil {
 			t.printed++
 		}
-		if r.Committed != nil && !r.Gone {
+		if r.Committed != nil && !r.Gone && !r.Share {
 			at[r.Partition] = *r.Committed
 		}
 	}
@@ -346,6 +364,9 @@ func (o *exportOptions) say(s *cli.Session) {
 	o.app.Streams.Note("%s", line)
 	if o.toStore != "" {
 		o.app.Streams.Note("saved in %s", offset.Mask(o.toStore))
+	}
+	if t.share > 0 {
+		o.app.Streams.Note("of %s only the start offsets are in it: %s", text.Plural(t.share, "share group"), migrate.LeftBehind(t.shareRows))
 	}
 	if n := len(t.live); n > 0 {
 		shown := strings.Join(t.live[:min(3, n)], ", ")

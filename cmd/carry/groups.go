@@ -14,9 +14,12 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// chosenGroups are the groups of a cluster that arguments and flags name, all of them.
-func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []string) ([]inspect.Group, error) {
+// chosenGroups are the groups of a cluster that arguments and flags name, all of them. Without share, share groups are left out.
+func chosenGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []string, share bool) ([]inspect.Group, error) {
 	groups, lost, err := knownGroups(ctx, s, g, args)
+	if err == nil && !share {
+		groups, err = withoutShare(s, groups, len(g.Match) == 0 && !g.All)
+	}
 	if err == nil {
 		err = errors.Join(lost...)
 	}
@@ -42,16 +45,11 @@ func knownGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []
 	}
 	var out []inspect.Group
 	have := map[string]bool{}
-	var known, share []string
+	var known []string
 	for _, x := range listed {
 		known = append(known, x.Name)
 		have[x.Name] = true
-		named := slices.Contains(names, x.Name)
-		switch {
-		case !m.Match(x.Name):
-		case x.Type == inspect.TypeShare && !named:
-			share = append(share, x.Name) // it has no commits; by name it is an error of its own
-		default:
+		if m.Match(x.Name) {
 			out = append(out, x)
 		}
 	}
@@ -61,9 +59,6 @@ func knownGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []
 	}
 	lost = append(lost, failed...)
 	out = append(out, unlisted...)
-	if len(share) > 0 {
-		s.App.Streams.Note("%s left out, since they have no commits that could be carried: %s", text.Plural(len(share), "share group"), strings.Join(share, ", "))
-	}
 	if len(out) == 0 && len(lost) > 0 {
 		return nil, nil, errors.Join(lost...)
 	}
@@ -71,6 +66,27 @@ func knownGroups(ctx context.Context, s *cli.Session, g *cli.GroupFlags, args []
 		return nil, nil, cli.NoGroupMatches(len(listed))
 	}
 	return out, lost, nil
+}
+
+// withoutShare leaves share groups out, which cannot be kept in step: where only the start offset tells what somebody else has read
+// meanwhile, it tells too little. Where groups are named, one of them is an error.
+func withoutShare(s *cli.Session, groups []inspect.Group, named bool) ([]inspect.Group, error) {
+	var out []inspect.Group
+	var share []string
+	for _, g := range groups {
+		if g.Type == inspect.TypeShare {
+			share = append(share, offset.NameText(g.Name))
+			continue
+		}
+		out = append(out, g)
+	}
+	if len(share) > 0 && (named || len(out) == 0) {
+		return nil, cli.Faultf(offset.KindRefused, "koffset migrate export and import carry its start offsets, once", "%s is a share group, which cannot be kept in step", share[0])
+	}
+	if len(share) > 0 {
+		s.App.Streams.Note("%s left out, since they cannot be kept in step: %s", text.Plural(len(share), "share group"), strings.Join(share, ", "))
+	}
+	return out, nil
 }
 
 // unlistedGroups asks for named groups that the list lacks: it lacks those of a coordinator that is away, and those that may

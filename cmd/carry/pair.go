@@ -100,11 +100,11 @@ func (p *pair) connect(ctx context.Context, c *cobra.Command) (source, target *c
 	return source, target, nil
 }
 
-// export reads the groups at the source, with fingerprints or without.
+// export reads the groups at the source, with fingerprints and share groups, or without both.
 func (p *pair) export(ctx context.Context, source *cli.Session, args []string, prints bool) (*migrate.Export, error) {
 	pctx, cancel := source.Phase(ctx, "list the source's groups")
 	defer cancel()
-	groups, err := chosenGroups(pctx, source, &p.groups, args)
+	groups, err := chosenGroups(pctx, source, &p.groups, args, prints)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,11 @@ func translate(ctx context.Context, a *cli.App, s *cli.Session, q migrate.Query)
 func builtOf(p *migrate.Planned) *reset.Built {
 	b := &reset.Built{Plan: p.Plan}
 	for _, n := range p.Notes {
-		b.Notes = append(b.Notes, reset.Note{Group: n.Group, Kind: reset.NoteActive, Text: n.Text})
+		kind := reset.NoteShare
+		if n.Active {
+			kind = reset.NoteActive
+		}
+		b.Notes = append(b.Notes, reset.Note{Group: n.Group, Kind: kind, Text: n.Text})
 	}
 	return b
 }
