@@ -277,6 +277,19 @@ func TestGapWatch(t *testing.T) {
 	}
 }
 
+// A run that starts has no partitions yet: what is left is not known, and not nothing.
+func TestPendingOfAStart(t *testing.T) {
+	for phase, want := range map[Phase]bool{PhaseStarting: false, PhaseRunning: true, PhaseStopping: true, PhaseEnded: true} {
+		if n, known := (Stats{Phase: phase}).Pending(); known != want || n != 0 {
+			t.Errorf("%s: %d, known %t", phase, n, known)
+		}
+	}
+	var b strings.Builder
+	if err := WriteMetrics(&b, Stats{Phase: PhaseStarting}); err != nil || strings.Contains(b.String(), "\nkoffset_consume_pending_records ") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 func TestMetricsAndHealth(t *testing.T) {
 	cur, com, end := int64(41), int64(42), int64(100)
 	s := Stats{At: at(100), Started: at(0), Phase: PhaseRunning, Records: 42, Bytes: 420, SinkBlocked: 1500 * time.Millisecond,

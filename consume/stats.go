@@ -78,9 +78,9 @@ func (p PartitionStats) Uncommitted() (n int64, ok bool) {
 }
 
 // Pending is how many offsets are left: to the end of a bounded run, or to the log end; known is false where the lag of a
-// partition is not known.
+// partition is not known, and while a run that starts has not taken its partitions in.
 func (s Stats) Pending() (n int64, known bool) {
-	known = true
+	known = s.Phase != PhaseStarting
 	for _, p := range s.Partitions {
 		if p.End != nil {
 			n += max(0, *p.End-p.Position)
