@@ -92,11 +92,9 @@ func run(ctx context.Context, addr, topic string, counts []int, runs, records in
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	bin := filepath.Join(dir, "koffset")
-	build := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build koffset: %w", err)
+	bin, err := measure.Build(ctx, dir)
+	if err != nil {
+		return false, err
 	}
 	if addr == "" {
 		k, err := kafkatest.StartKafka(ctx, kafkatest.Options{})

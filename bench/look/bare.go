@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -19,12 +20,34 @@ import (
 // fill makes topic "narrow" of 100 partitions with 1,000 groups on it, and topic "wide" of 2,000 partitions with fifty
 // records each, the last at 1710072000000 + partition, and group "wide" in the middle of them.
 func fill(ctx context.Context, addr string) error {
+	start := time.Now()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
+	if err := createTopics(ctx, adm); err != nil {
+		return err
+	}
+	if err := writeRecords(ctx, cl); err != nil {
+		return err
+	}
+	// The first commit waits for the offsets topic to be created; it must not be done by a thousand groups at once.
+	if err := commit(ctx, adm, "wide", "wide", 2000, 25); err != nil {
+		return err
+	}
+	var eg errgroup.Group
+	eg.SetLimit(16)
+	for g := range 1000 {
+		eg.Go(func() error { return commit(ctx, adm, "group-"+strconv.Itoa(g), "narrow", 100, 1) })
+	}
+	err = eg.Wait()
+	fmt.Fprintf(os.Stderr, "look: 1,001 groups with 102,000 commits written in %s\n", time.Since(start).Round(time.Millisecond))
+	return err
+}
+
+func createTopics(ctx context.Context, adm *kadm.Client) error {
 	keep := "-1"
 	for topic, n := range map[string]int32{"narrow": 100, "wide": 2000} {
 		resp, err := adm.CreateTopic(ctx, n, 1, map[string]*string{"retention.ms": &keep}, topic)
@@ -39,12 +62,15 @@ func fill(ctx context.Context, addr string) error {
 		// A new topic has no leaders for a moment.
 		m, err := adm.Metadata(ctx, "narrow", "wide")
 		if err == nil && m.Topics["wide"].Err == nil && len(m.Topics["wide"].Partitions) == 2000 && len(m.Topics["narrow"].Partitions) == 100 && allLed(m) {
-			break
+			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+}
+
+func writeRecords(ctx context.Context, cl *kgo.Client) error {
 	var first error
 	var mu sync.Mutex
 	produce := func(topic string, p int32, ms int64) {
@@ -71,19 +97,7 @@ func fill(ctx context.Context, addr string) error {
 	if err := cl.Flush(ctx); err != nil {
 		return err
 	}
-	if first != nil {
-		return first
-	}
-	// The first commit waits for the offsets topic to be created; it must not be done by a thousand groups at once.
-	if err := commit(ctx, adm, "wide", "wide", 2000, 25); err != nil {
-		return err
-	}
-	var eg errgroup.Group
-	eg.SetLimit(16)
-	for g := range 1000 {
-		eg.Go(func() error { return commit(ctx, adm, "group-"+strconv.Itoa(g), "narrow", 100, 1) })
-	}
-	return eg.Wait()
+	return first
 }
 
 func allLed(m kadm.Metadata) bool {

@@ -12,8 +12,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +51,9 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	bin := filepath.Join(dir, "koffset")
-	build := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build koffset: %w", err)
+	bin, err := measure.Build(ctx, dir)
+	if err != nil {
+		return false, err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -67,11 +65,9 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	}
 	defer k.Close()
 	b := k.Bootstrap()
-	start := time.Now()
 	if err := fill(ctx, b); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(os.Stderr, "look: 1,001 groups with 102,000 commits written in %s\n", time.Since(start).Round(time.Millisecond))
 
 	// An empty home: no configuration, no completion cache from elsewhere.
 	home := filepath.Join(dir, "home")
@@ -82,6 +78,36 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	base := func(job string) measure.Command {
 		return measure.Command{Name: "requests alone", Path: self, Args: []string{"-bare", job, "-addr", b}}
 	}
+	rows, err := againstRequests(ctx, runs, dir, ours, base)
+	if err != nil {
+		return false, err
+	}
+	prints := ours("migrate", "export", "wide", "--out", filepath.Join(dir, "wide.jsonl"))
+	row, err := measure.Alone(ctx, "migrate export, 2,000 fingerprinted partitions", runs, prints, 5*time.Second)
+	if err != nil {
+		return false, err
+	}
+	proved, err := proveRow(ctx, b, bin, dir, env, runs)
+	if err != nil {
+		return false, err
+	}
+	started, err := startRows(ctx, runs, bin, env)
+	if err != nil {
+		return false, err
+	}
+	more, err := serveRows(ctx, b, bin, runs)
+	if err != nil {
+		return false, err
+	}
+	ok := measure.Print(os.Stdout, slices.Concat(rows, []measure.Row{row, proved}, started, more))
+	if peers {
+		err = timePeers(ctx, b)
+	}
+	return ok, err
+}
+
+// againstRequests are the jobs that are held against the requests alone.
+func againstRequests(ctx context.Context, runs int, dir string, ours func(...string) measure.Command, base func(string) measure.Command) ([]measure.Row, error) {
 	var rows []measure.Row
 	for _, j := range []struct {
 		job  string
@@ -99,20 +125,16 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	} {
 		row, err := measure.Against(ctx, j.job, runs, j.ours, j.base, j.max)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		rows = append(rows, row)
 	}
-	prints := ours("migrate", "export", "wide", "--out", filepath.Join(dir, "wide.jsonl"))
-	row, err := measure.Alone(ctx, "migrate export, 2,000 fingerprinted partitions", runs, prints, 5*time.Second)
-	if err != nil {
-		return false, err
-	}
-	proved, err := proveRow(ctx, b, bin, dir, env, runs)
-	if err != nil {
-		return false, err
-	}
-	rows = append(rows, row, proved)
+	return rows, nil
+}
+
+// startRows are what needs no cluster: how fast the program starts.
+func startRows(ctx context.Context, runs int, bin string, env []string) ([]measure.Row, error) {
+	var rows []measure.Row
 	for _, j := range []struct {
 		job  string
 		args []string
@@ -121,19 +143,11 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	} {
 		row, err := measure.Alone(ctx, j.job, runs, measure.Command{Name: j.job, Path: bin, Args: j.args, Env: env}, 20*time.Millisecond)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		rows = append(rows, row)
 	}
-	more, err := serveRows(ctx, b, bin, runs)
-	if err != nil {
-		return false, err
-	}
-	ok := measure.Print(os.Stdout, append(rows, more...))
-	if peers {
-		return ok, timePeers(ctx, b)
-	}
-	return ok, nil
+	return rows, nil
 }
 
 // timePeers times Kafka's own tools inside one warm JVM, which leaves their start-up out.

@@ -29,6 +29,25 @@ func fill(ctx context.Context, addr string) error {
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
+	if err := createTopics(ctx, adm); err != nil {
+		return err
+	}
+	if err := writeRecords(ctx, cl); err != nil {
+		return err
+	}
+	// The first commit waits for the offsets topic to be created; it must not be done by a hundred groups at once.
+	if err := commit(ctx, adm, "wide", "wide", wide); err != nil {
+		return err
+	}
+	var eg errgroup.Group
+	eg.SetLimit(16)
+	for g := range 100 {
+		eg.Go(func() error { return commit(ctx, adm, "many-"+strconv.Itoa(g), "narrow", 100) })
+	}
+	return eg.Wait()
+}
+
+func createTopics(ctx context.Context, adm *kadm.Client) error {
 	keep := "-1"
 	for topic, n := range map[string]int32{"narrow": 100, "wide": wide} {
 		resp, err := adm.CreateTopic(ctx, n, 1, map[string]*string{"retention.ms": &keep}, topic)
@@ -51,6 +70,10 @@ func fill(ctx context.Context, addr string) error {
 			}
 		}
 	}
+	return nil
+}
+
+func writeRecords(ctx context.Context, cl *kgo.Client) error {
 	var first error
 	var mu sync.Mutex
 	produce := func(topic string, p int32, ms int64) {
@@ -75,19 +98,7 @@ func fill(ctx context.Context, addr string) error {
 	if err := cl.Flush(ctx); err != nil {
 		return err
 	}
-	if first != nil {
-		return first
-	}
-	// The first commit waits for the offsets topic to be created; it must not be done by a hundred groups at once.
-	if err := commit(ctx, adm, "wide", "wide", wide); err != nil {
-		return err
-	}
-	var eg errgroup.Group
-	eg.SetLimit(16)
-	for g := range 100 {
-		eg.Go(func() error { return commit(ctx, adm, "many-"+strconv.Itoa(g), "narrow", 100) })
-	}
-	return eg.Wait()
+	return first
 }
 
 func commit(ctx context.Context, adm *kadm.Client, group, topic string, n int32) error {
@@ -144,6 +155,14 @@ func runBare(ctx context.Context, addr, job string, ms int64) error {
 	if err != nil || job == "plan" {
 		return err
 	}
+	if err := commitFound(ctx, cl, cluster.Brokers[0].NodeID, found); err != nil {
+		return err
+	}
+	return fetch(ctx, cl)
+}
+
+// commitFound commits what was found, at the only broker, which is the coordinator.
+func commitFound(ctx context.Context, cl *kgo.Client, broker int32, found *kmsg.ListOffsetsResponse) error {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group = "wide"
 	rt := kmsg.NewOffsetCommitRequestTopic()
@@ -156,7 +175,7 @@ func runBare(ctx context.Context, addr, job string, ms int64) error {
 		}
 	}
 	req.Topics = append(req.Topics, rt)
-	resp, err := cl.Broker(int(cluster.Brokers[0].NodeID)).RetriableRequest(ctx, byName{req}) // the only broker is the coordinator
+	resp, err := cl.Broker(int(broker)).RetriableRequest(ctx, byName{req})
 	if err != nil {
 		return err
 	}
@@ -167,7 +186,7 @@ func runBare(ctx context.Context, addr, job string, ms int64) error {
 			}
 		}
 	}
-	return fetch(ctx, cl)
+	return nil
 }
 
 // byName keeps the commit at a version that names topics.

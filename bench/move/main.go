@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -51,11 +50,9 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	bin := filepath.Join(dir, "koffset")
-	build := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build koffset: %w", err)
+	bin, err := measure.Build(ctx, dir)
+	if err != nil {
+		return false, err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -78,12 +75,24 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	base := func(job string, at int64) measure.Command {
 		return measure.Command{Name: "requests alone", Path: self, Args: []string{"-bare", job, "-addr", b, "-at", strconv.FormatInt(at, 10)}}
 	}
+	rows, err := resetRows(ctx, runs, ours, base)
+	if err != nil {
+		return false, err
+	}
+	ok := measure.Print(os.Stdout, rows)
+	if peers {
+		return ok, timePeer(ctx, b)
+	}
+	return ok, nil
+}
+
+func resetRows(ctx context.Context, runs int, ours func(...string) measure.Command, base func(string, int64) measure.Command) ([]measure.Row, error) {
 	var rows []measure.Row
 	dry := func(int) measure.Command { return ours("reset", "wide", "--topic", "wide", "--to", at(0)) }
 	bareDry := func(int) measure.Command { return base("plan", millisAt(0)) }
 	row, err := turns(ctx, "reset 2,000 partitions by time, dry run", runs, dry, bareDry)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	row.MaxRatio = 3
 	rows = append(rows, row)
@@ -93,7 +102,7 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	}
 	bareExecute := func(i int) measure.Command { return base("execute", millisAt(i+1)) }
 	if row, err = turns(ctx, "reset 2,000 partitions by time, executed", runs, execute, bareExecute); err != nil {
-		return false, err
+		return nil, err
 	}
 	row.MaxRatio = 3
 	rows = append(rows, row)
@@ -101,15 +110,11 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 		return ours("reset", "--group-match", "many-.*", "--topic", "narrow", "--to-offset", strconv.Itoa(i%2), "--execute")
 	}
 	if row, err = turns(ctx, "reset 100 groups of 100 partitions, executed", runs, many, nil); err != nil {
-		return false, err
+		return nil, err
 	}
 	row.MaxTime = time.Second
 	rows = append(rows, row)
-	ok := measure.Print(os.Stdout, rows)
-	if peers {
-		return ok, timePeer(ctx, b)
-	}
-	return ok, nil
+	return rows, nil
 }
 
 // Every partition of wide has records at t0, t0+1s and so on.

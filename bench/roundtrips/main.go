@@ -24,6 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/bench/internal/measure"
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
@@ -70,11 +71,9 @@ func run(ctx context.Context, verbose, timed bool, groups, partitions int) (ok b
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := bench{dir: dir, bin: filepath.Join(dir, "koffset")}
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build koffset: %w", err)
+	b := bench{dir: dir}
+	if b.bin, err = measure.Build(ctx, dir); err != nil {
+		return false, err
 	}
 	if b.kafka, err = kafkatest.StartKafka(ctx, kafkatest.TrioOptions()); err != nil {
 		return false, err

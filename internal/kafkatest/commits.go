@@ -41,24 +41,7 @@ func Commit(t testing.TB, cl *kgo.Client, group string, commits ...Committed) {
 func TryCommit(t testing.TB, cl *kgo.Client, group string, commits ...Committed) []error {
 	t.Helper()
 	ids := topicIDs(t, cl, commits)
-	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group = group
-	at := make(map[string]int)
-	for _, c := range commits {
-		i, ok := at[c.Topic]
-		if !ok {
-			i = len(req.Topics)
-			at[c.Topic] = i
-			rt := kmsg.NewOffsetCommitRequestTopic()
-			// Version 10 sends the id, older ones the name.
-			rt.Topic, rt.TopicID = c.Topic, ids[c.Topic]
-			req.Topics = append(req.Topics, rt)
-		}
-		rp := kmsg.NewOffsetCommitRequestTopicPartition()
-		rp.Partition, rp.Offset, rp.LeaderEpoch = c.Partition, c.Offset, c.LeaderEpoch
-		rp.Metadata = kmsg.StringPtr(c.Metadata)
-		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
-	}
+	req := commitRequest(group, commits, ids)
 
 	// A new cluster creates its offsets topic at the first commit and answers COORDINATOR_NOT_AVAILABLE until then.
 	var resp *kmsg.OffsetCommitResponse
@@ -102,6 +85,28 @@ func TryCommit(t testing.TB, cl *kgo.Client, group string, commits ...Committed)
 		errs[i] = kerr.ErrorForCode(code)
 	}
 	return errs
+}
+
+func commitRequest(group string, commits []Committed, ids map[string][16]byte) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group = group
+	at := make(map[string]int)
+	for _, c := range commits {
+		i, ok := at[c.Topic]
+		if !ok {
+			i = len(req.Topics)
+			at[c.Topic] = i
+			rt := kmsg.NewOffsetCommitRequestTopic()
+			// Version 10 sends the id, older ones the name.
+			rt.Topic, rt.TopicID = c.Topic, ids[c.Topic]
+			req.Topics = append(req.Topics, rt)
+		}
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition, rp.Offset, rp.LeaderEpoch = c.Partition, c.Offset, c.LeaderEpoch
+		rp.Metadata = kmsg.StringPtr(c.Metadata)
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
+	}
+	return req
 }
 
 // topicIDs looks up ids; a topic that is unknown keeps the zero id, which the broker refuses as it should.

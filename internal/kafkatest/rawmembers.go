@@ -134,6 +134,13 @@ func JoinStreams(t testing.TB, cl *kgo.Client, group, clientID string, topics ..
 		}
 	}
 	m := beating(t, beat, func(ctx context.Context) { _, _ = send(ctx, request(memberID, -1)) })
+	waitStreams(t, cl, node, group)
+	return m
+}
+
+// waitStreams waits until a streams group with members is stable.
+func waitStreams(t testing.TB, cl *kgo.Client, node int32, group string) {
+	t.Helper()
 	Until(t, "streams group "+group+" is stable", func() bool {
 		req := kmsg.NewPtrStreamsGroupDescribeRequest()
 		req.Groups = []string{group}
@@ -144,7 +151,6 @@ func JoinStreams(t testing.TB, cl *kgo.Client, group, clientID string, topics ..
 		groups := resp.(*kmsg.StreamsGroupDescribeResponse).Groups
 		return len(groups) == 1 && groups[0].State == "Stable" && len(groups[0].Members) > 0
 	})
-	return m
 }
 
 // beating calls beat at once and every half second until the member is closed, then leave.

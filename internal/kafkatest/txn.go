@@ -88,6 +88,36 @@ func waitTxn(t testing.TB, cl *kgo.Client, id string) {
 // test if it was not called.
 func PendingCommit(t testing.TB, cl *kgo.Client, txnID, group string, c Committed) (end func(commit bool)) {
 	t.Helper()
+	producer := commitInTxn(t, cl, txnID, group, c)
+	done := false
+	finish := func(ctx context.Context, ok bool) (int16, error) {
+		endReq := kmsg.NewPtrEndTxnRequest()
+		endReq.TransactionalID, endReq.Commit = txnID, ok
+		endReq.ProducerID, endReq.ProducerEpoch = producer.ProducerID, producer.ProducerEpoch
+		resp, err := endReq.RequestWith(ctx, cl)
+		if err != nil {
+			return 0, err
+		}
+		return resp.ErrorCode, nil
+	}
+	t.Cleanup(func() {
+		if !done {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			_, _ = finish(ctx, false)
+		}
+	})
+	return func(ok bool) {
+		t.Helper()
+		done = true
+		retried(t, "end transaction "+txnID, func(ctx context.Context) (int16, error) { return finish(ctx, ok) })
+		waitTxn(t, cl, txnID)
+	}
+}
+
+// commitInTxn begins a transaction and adds a commit to it.
+func commitInTxn(t testing.TB, cl *kgo.Client, txnID, group string, c Committed) *kmsg.InitProducerIDResponse {
+	t.Helper()
 	init := kmsg.NewPtrInitProducerIDRequest()
 	init.TransactionalID = kmsg.StringPtr(txnID)
 	init.TransactionTimeoutMillis = int32(txnTimeout.Milliseconds())
@@ -127,31 +157,7 @@ func PendingCommit(t testing.TB, cl *kgo.Client, txnID, group string, c Committe
 		}
 		return resp.Topics[0].Partitions[0].ErrorCode, nil
 	})
-
-	done := false
-	finish := func(ctx context.Context, ok bool) (int16, error) {
-		endReq := kmsg.NewPtrEndTxnRequest()
-		endReq.TransactionalID, endReq.Commit = txnID, ok
-		endReq.ProducerID, endReq.ProducerEpoch = producer.ProducerID, producer.ProducerEpoch
-		resp, err := endReq.RequestWith(ctx, cl)
-		if err != nil {
-			return 0, err
-		}
-		return resp.ErrorCode, nil
-	}
-	t.Cleanup(func() {
-		if !done {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			_, _ = finish(ctx, false)
-		}
-	})
-	return func(ok bool) {
-		t.Helper()
-		done = true
-		retried(t, "end transaction "+txnID, func(ctx context.Context) (int16, error) { return finish(ctx, ok) })
-		waitTxn(t, cl, txnID)
-	}
+	return producer
 }
 
 // retried repeats a request until it succeeds: a new cluster's coordinators answer COORDINATOR_NOT_AVAILABLE or
