@@ -143,34 +143,8 @@ func appendRow(b []byte, r *Row) []byte {
 	} else {
 		b = append(b, `,"log_start_offset":null,"log_end_offset":null,"last_stable_offset":null`...)
 	}
-	if a := r.Around; a != nil {
-		b = append(b, `,"next_timestamp_ms":`...)
-		if len(a.At) > 0 && !a.At[0].Time.IsZero() {
-			b = appendInt(b, a.At[0].Time.UnixMilli())
-		} else {
-			b = append(b, "null"...)
-		}
-		if !a.EarliestUnread.IsZero() {
-			b = append(b, `,"earliest_unread_ms":`...)
-			b = appendInt(b, a.EarliestUnread.UnixMilli())
-		}
-		b = appendPrints(append(b, `,"at":`...), a.At)
-		b = appendPrints(append(b, `,"before":`...), a.Before)
-		if a.AtEnd {
-			b = append(b, `,"at_end":true`...)
-		}
-		b = append(b, `,"searched_to":`...)
-		b = appendInt(b, a.SearchedTo)
-		for _, flag := range []struct {
-			set  bool
-			name string
-		}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}, {a.Whole, "whole"}, {a.Gapless, "gapless"}} {
-			if flag.set {
-				b = append(b, `,"`...)
-				b = append(b, flag.name...)
-				b = append(b, `":true`...)
-			}
-		}
+	if r.Around != nil {
+		b = appendAround(b, r.Around)
 	}
 	if r.Provisional {
 		b = append(b, `,"provisional":true`...)
@@ -183,6 +157,37 @@ func appendRow(b []byte, r *Row) []byte {
 		b = appendString(b, r.Error)
 	}
 	return append(b, '}')
+}
+
+func appendAround(b []byte, a *Surroundings) []byte {
+	b = append(b, `,"next_timestamp_ms":`...)
+	if len(a.At) > 0 && !a.At[0].Time.IsZero() {
+		b = appendInt(b, a.At[0].Time.UnixMilli())
+	} else {
+		b = append(b, "null"...)
+	}
+	if !a.EarliestUnread.IsZero() {
+		b = append(b, `,"earliest_unread_ms":`...)
+		b = appendInt(b, a.EarliestUnread.UnixMilli())
+	}
+	b = appendPrints(append(b, `,"at":`...), a.At)
+	b = appendPrints(append(b, `,"before":`...), a.Before)
+	if a.AtEnd {
+		b = append(b, `,"at_end":true`...)
+	}
+	b = append(b, `,"searched_to":`...)
+	b = appendInt(b, a.SearchedTo)
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{a.AtStart, "at_start"}, {a.SearchedAll, "searched_all"}, {a.SearchedBack, "searched_back"}, {a.UnreadTimes, "unread_times"}, {a.Whole, "whole"}, {a.Gapless, "gapless"}} {
+		if flag.set {
+			b = append(b, `,"`...)
+			b = append(b, flag.name...)
+			b = append(b, `":true`...)
+		}
+	}
+	return b
 }
 
 func appendPrints(b []byte, fs []Fingerprint) []byte {

@@ -74,15 +74,8 @@ of --group; --from store:URL those of a store. --to-store URL also saves the off
   koffset migrate export billing --to-store 'sqlite:offsets.db?create=true'`,
 		ValidArgsFunction: a.Completer().Groups(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd, args); err != nil {
-				return err
-			}
-			s, err := a.Connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return o.run(cmd.Context(), s, args)
+			run := func(ctx context.Context, s *cli.Session) error { return o.run(ctx, s, args) }
+			return a.Connected(o.parse, run)(cmd, args)
 		},
 	}
 	f := c.Flags()

@@ -70,18 +70,8 @@ has no fingerprints, so its numbers are unproven. Where a file names no group, a
   koffset --profile new migrate import job.jsonl --rewrite-checkpoint /flink/savepoint-3a23c5 --out /flink/moved`,
 		ValidArgsFunction: cli.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.parse(cmd, args); err != nil {
-				return err
-			}
-			if err := o.load(args[0]); err != nil {
-				return err
-			}
-			s, err := a.Connect(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return o.run(cmd.Context(), cmd, s)
+			run := func(ctx context.Context, s *cli.Session) error { return o.run(ctx, cmd, s) }
+			return a.Connected(o.parse, run)(cmd, args)
 		},
 	}
 	f := c.Flags()
@@ -120,7 +110,10 @@ func (o *importOptions) parse(c *cobra.Command, args []string) error {
 	if o.groups.Names, o.matcher, err = o.groups.Resolve(nil); err != nil {
 		return err
 	}
-	return o.rewrite.check(o)
+	if err := o.rewrite.check(o); err != nil {
+		return err
+	}
+	return o.load(args[0])
 }
 
 // load reads the file and keeps the rows that the flags choose.

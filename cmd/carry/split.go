@@ -231,20 +231,10 @@ func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Spa
 			o.topicIDs[name] = id
 		}
 	}
-	q := inspect.GatherQuery{Parts: parts, Topics: topics, Position: o.start, Isolation: o.startR.Isolation, Commits: commits, Saved: savedStart,
-		ClusterID: s.Cluster.ID, AllowOrigin: o.origin.Allow}
-	facts, err := inspect.Gather(ctx, s.Client, q)
+	facts, ends, err := o.bothEnds(ctx, s, inspect.GatherQuery{Parts: parts, Topics: topics, Position: o.start, Isolation: o.startR.Isolation, Commits: commits, Saved: savedStart,
+		ClusterID: s.Cluster.ID, AllowOrigin: o.origin.Allow}, savedEnd)
 	if err != nil {
 		return nil, nil, err
-	}
-	q.Position, q.Saved = o.end, savedEnd
-	ends, err := inspect.Gather(ctx, s.Client, q)
-	if err != nil {
-		return nil, nil, err
-	}
-	o.app.SayOrigin(facts.Said)
-	if o.end.String() != o.start.String() {
-		o.app.SayOrigin(ends.Said)
 	}
 	var spans []migrate.Span
 	var refused []error
@@ -265,6 +255,22 @@ func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Spa
 		return nil, nil, cli.RefusedRows(refused)
 	}
 	return spans, facts, nil
+}
+
+// bothEnds reads what the start of every partition needs, which q asks for, and then what its end needs.
+func (o *splitOptions) bothEnds(ctx context.Context, s *cli.Session, q inspect.GatherQuery, savedEnd *offset.Saved) (starts, ends *inspect.Facts, err error) {
+	if starts, err = inspect.Gather(ctx, s.Client, q); err != nil {
+		return nil, nil, err
+	}
+	q.Position, q.Saved = o.end, savedEnd
+	if ends, err = inspect.Gather(ctx, s.Client, q); err != nil {
+		return nil, nil, err
+	}
+	o.app.SayOrigin(starts.Said)
+	if o.end.String() != o.start.String() {
+		o.app.SayOrigin(ends.Said)
+	}
+	return starts, ends, nil
 }
 
 // span is one partition's piece, nil where a policy leaves it out.
@@ -349,30 +355,9 @@ func (o *splitOptions) byTime(ctx context.Context, s *cli.Session, spans []migra
 			at[sp.Partition] = offset.Instant{Time: time.UnixMilli(0)}
 		}
 	}
-	var first, last time.Time
-	if o.start.Kind == offset.AtTime {
-		first = o.start.At.Time
-	} else {
-		for p, l := range inspect.FindTimes(ctx, s.Client, o.startR.Isolation, at) {
-			if l.Err != nil {
-				return nil, nil, fmt.Errorf("the first time of %s: %w", p, l.Err)
-			}
-			if l.Record != nil && (first.IsZero() || l.Record.Time.Before(first)) {
-				first = l.Record.Time
-			}
-		}
-		first = first.Truncate(o.step)
-	}
-	for p, l := range inspect.FindMax(ctx, s.Client, parts) {
-		if l.Err != nil {
-			return nil, nil, fmt.Errorf("the latest time of %s: %w", p, l.Err)
-		}
-		if l.Record != nil && l.Record.Time.After(last) {
-			last = l.Record.Time
-		}
-	}
-	if o.end.Kind == offset.AtTime && o.end.At.Time.Before(last) {
-		last = o.end.At.Time.Add(-time.Millisecond)
+	first, last, err := o.firstAndLast(ctx, s, parts, at)
+	if err != nil {
+		return nil, nil, err
 	}
 	if first.IsZero() || last.Before(first) {
 		return migrate.SplitInto(spans, 1, false), []time.Time{first}, nil
@@ -401,6 +386,36 @@ func (o *splitOptions) byTime(ctx context.Context, s *cli.Session, spans []migra
 		times, cuts = append(times, t), append(cuts, cut)
 	}
 	return migrate.SplitAt(spans, cuts), times, nil
+}
+
+// firstAndLast are the times between which the spans are cut: of the first and the last record, or what the ends say. at holds
+// the beginning of time for every partition that has records.
+func (o *splitOptions) firstAndLast(ctx context.Context, s *cli.Session, parts inspect.Partitions, at map[offset.Partition]offset.Instant) (first, last time.Time, err error) {
+	if o.start.Kind == offset.AtTime {
+		first = o.start.At.Time
+	} else {
+		for p, l := range inspect.FindTimes(ctx, s.Client, o.startR.Isolation, at) {
+			if l.Err != nil {
+				return first, last, fmt.Errorf("the first time of %s: %w", p, l.Err)
+			}
+			if l.Record != nil && (first.IsZero() || l.Record.Time.Before(first)) {
+				first = l.Record.Time
+			}
+		}
+		first = first.Truncate(o.step)
+	}
+	for p, l := range inspect.FindMax(ctx, s.Client, parts) {
+		if l.Err != nil {
+			return first, last, fmt.Errorf("the latest time of %s: %w", p, l.Err)
+		}
+		if l.Record != nil && l.Record.Time.After(last) {
+			last = l.Record.Time
+		}
+	}
+	if o.end.Kind == offset.AtTime && o.end.At.Time.Before(last) {
+		last = o.end.At.Time.Add(-time.Millisecond)
+	}
+	return first, last, nil
 }
 
 // write writes the range file.

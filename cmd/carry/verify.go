@@ -70,6 +70,26 @@ func (o *verifyOptions) run(ctx context.Context, source, target *cli.Session, ar
 	return o.print(source, target, rows, x.Incomplete)
 }
 
+// verifiedCells are a row of the table.
+func verifiedCells(r migrate.Checked) []render.Cell {
+	from, to := render.None(), render.None()
+	if r.Row.Committed != nil {
+		from = render.Int(r.Row.Committed.Offset)
+	}
+	if r.Current != nil {
+		to = render.Int(r.Current.Offset)
+	}
+	verdict := render.String(string(r.Verdict))
+	switch r.Verdict {
+	case migrate.VerdictAhead, migrate.VerdictDiffers, migrate.VerdictMissing:
+		verdict = verdict.Styled(render.Bad)
+	case migrate.VerdictBehind, migrate.VerdictUnknown:
+		verdict = verdict.Styled(render.Warn)
+	}
+	return []render.Cell{render.Name(r.Row.Group), render.Name(r.Group), render.String(r.Row.Topic), render.String(r.Target.Topic),
+		render.Int32(r.Target.Partition), from, to, verdict, render.IntPtr(r.By), render.Text(r.Detail)}
+}
+
 func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checked, incomplete bool) error {
 	count := map[migrate.Verdict]int{}
 	w := render.NewWriter(o.app.Streams, o.format, target.Meta("migrate-verify", render.F("source_cluster_id", render.String(source.Cluster.ID))))
@@ -90,26 +110,7 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 		if r.Verdict == migrate.VerdictNone && !o.all && o.format.IsTable() {
 			continue
 		}
-		from, to := render.None(), render.None()
-		if r.Row.Committed != nil {
-			from = render.Int(r.Row.Committed.Offset)
-		}
-		if r.Current != nil {
-			to = render.Int(r.Current.Offset)
-		}
-		verdict := render.String(string(r.Verdict))
-		switch r.Verdict {
-		case migrate.VerdictAhead, migrate.VerdictDiffers, migrate.VerdictMissing:
-			verdict = verdict.Styled(render.Bad)
-		case migrate.VerdictBehind, migrate.VerdictUnknown:
-			verdict = verdict.Styled(render.Warn)
-		}
-		by := render.None()
-		if r.By != nil {
-			by = render.Int(*r.By)
-		}
-		w.Row(render.Name(r.Row.Group), render.Name(r.Group), render.String(r.Row.Topic), render.String(r.Target.Topic),
-			render.Int32(r.Target.Partition), from, to, verdict, by, render.Text(r.Detail))
+		w.Row(verifiedCells(r)...)
 	}
 	same, unknown := count[migrate.VerdictSame], count[migrate.VerdictUnknown]
 	bad := count[migrate.VerdictAhead] + count[migrate.VerdictDiffers] + count[migrate.VerdictMissing]

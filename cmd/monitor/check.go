@@ -95,18 +95,8 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	if o.format, err = o.out.Format(); err != nil {
 		return err
 	}
-	for _, n := range []struct {
-		flag, text string
-		to         **int64
-	}{{"max-lag", o.maxLag, &o.limits.Lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.PartitionLag}, {"max-uncommitted", o.maxUncommitted, &o.limits.Uncommitted}} {
-		if n.text == "" || n.flag == "max-uncommitted" && n.text == "all" {
-			continue
-		}
-		v, err := strconv.ParseInt(n.text, 10, 64)
-		if err != nil || v < 0 {
-			return cli.Usagef("", "--%s %q is not a number", n.flag, n.text)
-		}
-		*n.to = &v
+	if err := o.parseCounts(); err != nil {
+		return err
 	}
 	if o.unknown != "" && o.unknown != "fail" && o.unknown != "pass" {
 		return cli.Usagef("use --unknown fail or --unknown pass", "--unknown %q is not one of its values", o.unknown)
@@ -119,20 +109,8 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 		}
 		o.limits.Age = &d
 	}
-	if o.forText == "" && o.noStall {
-		o.forText = "30s"
-	}
-	if o.forText != "" {
-		if o.duration, err = parseDuration("for", o.forText); err != nil {
-			return err
-		}
-		if o.duration < time.Second {
-			return cli.Usagef("", "--for %s is shorter than a second", o.forText)
-		}
-	}
-	if o.interval == "" {
-		// Ten looks, at most one in 5 s: enough to tell a reader that commits rarely from one that hangs.
-		o.interval = min(max(o.duration/10, 250*time.Millisecond), 5*time.Second).String()
+	if err := o.parseFor(); err != nil {
+		return err
 	}
 	expire := c.Flags().Changed("expire-within")
 	if err := o.monitorFlags.parse(c, args); err != nil {
@@ -149,6 +127,44 @@ func (o *checkOptions) parse(c *cobra.Command, args []string) error {
 	o.rules.MinStall, o.rules.StallGaps, o.rules.Interval = o.duration, 0, min(o.every, o.duration/2)
 	if o.duration == 0 {
 		o.rules.MinStall = time.Hour
+	}
+	return nil
+}
+
+// parseCounts reads the limits that are numbers.
+func (o *checkOptions) parseCounts() error {
+	for _, n := range []struct {
+		flag, text string
+		to         **int64
+	}{{"max-lag", o.maxLag, &o.limits.Lag}, {"max-partition-lag", o.maxPartitionLag, &o.limits.PartitionLag}, {"max-uncommitted", o.maxUncommitted, &o.limits.Uncommitted}} {
+		if n.text == "" || n.flag == "max-uncommitted" && n.text == "all" {
+			continue
+		}
+		v, err := strconv.ParseInt(n.text, 10, 64)
+		if err != nil || v < 0 {
+			return cli.Usagef("", "--%s %q is not a number", n.flag, n.text)
+		}
+		*n.to = &v
+	}
+	return nil
+}
+
+// parseFor reads how long is looked, and how often.
+func (o *checkOptions) parseFor() (err error) {
+	if o.forText == "" && o.noStall {
+		o.forText = "30s"
+	}
+	if o.forText != "" {
+		if o.duration, err = parseDuration("for", o.forText); err != nil {
+			return err
+		}
+		if o.duration < time.Second {
+			return cli.Usagef("", "--for %s is shorter than a second", o.forText)
+		}
+	}
+	if o.interval == "" {
+		// Ten looks, at most one in 5 s: enough to tell a reader that commits rarely from one that hangs.
+		o.interval = min(max(o.duration/10, 250*time.Millisecond), 5*time.Second).String()
 	}
 	return nil
 }

@@ -131,15 +131,19 @@ func (o *serveOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		Interval: o.every, Timeout: settings.Timeout, PerPartition: o.perPartition, MaxSeries: o.maxSeries, MemberLabels: o.memberLabels,
 		Compat: o.compat, Version: o.app.Version, Costs: costs, Now: o.app.Now, Warn: o.app.Streams.Warn,
 	})
-	h := cli.MetricsServer(server.Handler())
-	served := make(chan error, 1)
-	quiet := slog.New(slog.DiscardHandler) // what it says is said here
-	go func() { served <- web.Serve(l, h, &web.FlagConfig{WebConfigFile: &o.webConfig}, quiet) }()
 	o.app.Streams.Note("serving %s, read from %s every %s; Ctrl-C ends it", o.address(l.Addr()), where, o.every)
 	if o.webConfig == "" && !loopback(l.Addr()) {
 		o.app.Streams.Warn("%s can be read from other machines without a password: --web.config.file adds TLS and authentication", l.Addr())
 	}
+	return o.serve(ctx, l, server)
+}
 
+// serve answers scrapes, and reads the cluster, until the context ends.
+func (o *serveOptions) serve(ctx context.Context, l net.Listener, server *serve.Server) (err error) {
+	h := cli.MetricsServer(server.Handler())
+	served := make(chan error, 1)
+	quiet := slog.New(slog.DiscardHandler) // what it says is said here
+	go func() { served <- web.Serve(l, h, &web.FlagConfig{WebConfigFile: &o.webConfig}, quiet) }()
 	rctx, cancel := context.WithCancel(ctx)
 	refreshing := make(chan struct{})
 	go func() { defer close(refreshing); server.Run(rctx) }()

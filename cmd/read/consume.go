@@ -135,6 +135,12 @@ Format verbs:
   koffset consume --job nightly --explain`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd, args) },
 	}
+	o.flags(c)
+	o.completions(c)
+	return c
+}
+
+func (o *consumeOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&o.group, "group", "g", "", "`GROUP` whose commits are the start and that commits go to (group.id)")
 	f.StringVarP(&o.partitions, "partitions", "p", "", "partitions `0,2-5` of the one TOPIC")
@@ -160,8 +166,6 @@ Format verbs:
 	o.snapshot.Add(f)
 	o.snapshot.AddInFlight(f)
 	o.origin.Add(c, f)
-	o.completions(c)
-	return c
 }
 
 // verbList has one verb a line.

@@ -71,16 +71,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 		return err
 	}
 	defer ses.Close()
-	cfg := run.Config
-	cfg.Client, cfg.Now = ses.Client, o.app.Now
-	cfg.Notify = o.notice
-	cfg.Unreachable = s.Timeout
-	cfg.Saved = func(ctx context.Context, pos offset.Position) (offset.Saved, error) {
-		if pos.Kind == offset.OfStore {
-			return storePosition(ctx, o.app, pos.Ref, cfg.Group)
-		}
-		return o.saved(pos, cfg.Group)
-	}
+	cfg := o.config(ses, run.Config)
 	var store *engineStore
 	if run.Output.StoreURL != "" {
 		st, err := openEngineStore(ctx, o.app, run.Output.StoreURL, cfg.Group, cfg.Checkpoints.Job, ses.Cluster.ID)
@@ -90,8 +81,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 		defer st.store.Close()
 		cfg.Store, store = st, st
 	}
-	committer, _ := cfg.Committer()
-	if committer != consume.CommitsNever {
+	if committer, _ := cfg.Committer(); committer != consume.CommitsNever {
 		if err := o.guard(ses, &cfg); err != nil {
 			return err
 		}
@@ -125,16 +115,29 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 	sum, err := engine.Run(ctx)
 	stop()
 	o.summary(sum, err)
-	if err != nil {
+	switch {
+	case err != nil:
 		return consumeFault(err)
-	}
-	if sum.Ended == consume.Incomplete {
+	case sum.Ended == consume.Incomplete:
 		return cli.Quietly(offset.KindPartial) // the notice said what is missing
-	}
-	if sum.Ended != consume.Finished {
+	case sum.Ended != consume.Finished:
 		return cli.Quietly(offset.KindInterrupted) // the signal decides which
 	}
 	return nil
+}
+
+// config is what the settings say, with what this process lends to the run.
+func (o *consumeOptions) config(ses *cli.Session, cfg consume.Config) consume.Config {
+	cfg.Client, cfg.Now = ses.Client, o.app.Now
+	cfg.Notify = o.notice
+	cfg.Unreachable = ses.Settings.Timeout
+	cfg.Saved = func(ctx context.Context, pos offset.Position) (offset.Saved, error) {
+		if pos.Kind == offset.OfStore {
+			return storePosition(ctx, o.app, pos.Ref, cfg.Group)
+		}
+		return o.saved(pos, cfg.Group)
+	}
+	return cfg
 }
 
 func (o *consumeOptions) plan(ctx context.Context, ses *cli.Session, cfg consume.Config) (*consume.Engine, error) {

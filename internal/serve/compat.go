@@ -28,7 +28,10 @@ func (c *collection) writeKafkaExporter(w *writer) {
 		}
 	})
 	c.writeExporterLogs(w)
+	c.writeExporterGroups(w)
+}
 
+func (c *collection) writeExporterGroups(w *writer) {
 	// This exporter's label, one a group, and its partitions' labels, one a group and topic.
 	label := make(map[pair]pair, len(c.groups))
 	w.family("kafka_consumergroup_members", func(add func(float64, ...pair)) {

@@ -33,14 +33,17 @@ func (c *collection) write(w *writer) {
 	})
 }
 
+// eachGroup writes a family with what f adds for each group.
+func (c *collection) eachGroup(w *writer, name string, f func(g *groupData, add func(float64, ...pair))) {
+	w.family(name, func(add func(float64, ...pair)) {
+		for i := range c.groups {
+			f(&c.groups[i], add)
+		}
+	})
+}
+
 func (c *collection) writeGroups(w *writer) {
-	each := func(name string, f func(g *groupData, add func(float64, ...pair))) {
-		w.family(name, func(add func(float64, ...pair)) {
-			for i := range c.groups {
-				f(&c.groups[i], add)
-			}
-		})
-	}
+	each := func(name string, f func(g *groupData, add func(float64, ...pair))) { c.eachGroup(w, name, f) }
 	each("koffset_group_info", func(g *groupData, add func(float64, ...pair)) {
 		d := g.description
 		add(1, g.label, metrics.NewLabel("type", string(d.Type)), metrics.NewLabel("state", d.State), metrics.NewLabel("application", string(d.Application)))
@@ -75,18 +78,6 @@ func (c *collection) writeGroups(w *writer) {
 			add(float64(g.health.Stuck), g.label)
 		}
 	})
-	verdicts := map[inspect.Health]pair{}
-	for _, h := range inspect.Healths() {
-		verdicts[h] = metrics.NewLabel("verdict", string(h))
-	}
-	each("koffset_group_verdict", func(g *groupData, add func(float64, ...pair)) { add(1, g.label, verdicts[g.health.Health]) })
-	each("koffset_group_partitions", func(g *groupData, add func(float64, ...pair)) {
-		for _, h := range inspect.Healths() {
-			if n := g.health.Count(h); n > 0 {
-				add(float64(n), g.label, verdicts[h])
-			}
-		}
-	})
 	each("koffset_group_catch_up_seconds", func(g *groupData, add func(float64, ...pair)) {
 		if eta, ok := g.health.ETA(); ok {
 			add(eta.Seconds(), g.label)
@@ -95,6 +86,22 @@ func (c *collection) writeGroups(w *writer) {
 	each("koffset_group_expires_seconds", func(g *groupData, add func(float64, ...pair)) {
 		if g.health.HasExpires {
 			add(g.health.Expires.Seconds(), g.label)
+		}
+	})
+	c.writeVerdicts(w)
+}
+
+func (c *collection) writeVerdicts(w *writer) {
+	verdicts := map[inspect.Health]pair{}
+	for _, h := range inspect.Healths() {
+		verdicts[h] = metrics.NewLabel("verdict", string(h))
+	}
+	c.eachGroup(w, "koffset_group_verdict", func(g *groupData, add func(float64, ...pair)) { add(1, g.label, verdicts[g.health.Health]) })
+	c.eachGroup(w, "koffset_group_partitions", func(g *groupData, add func(float64, ...pair)) {
+		for _, h := range inspect.Healths() {
+			if n := g.health.Count(h); n > 0 {
+				add(float64(n), g.label, verdicts[h])
+			}
 		}
 	})
 }

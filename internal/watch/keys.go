@@ -113,23 +113,14 @@ func (m Model) Key(k Key) Model {
 		m.help = false
 		return m
 	}
+	if by := m.moves(k); by != 0 {
+		return m.move(by)
+	}
 	switch k {
 	case 'q':
 		m.quit = Leave
 	case '?', 'h':
 		m.help = true
-	case KeyUp, 'k':
-		return m.move(-1)
-	case KeyDown, 'j':
-		return m.move(1)
-	case KeyPageUp, 'b':
-		return m.move(-m.page())
-	case KeyPageDown, ' ':
-		return m.move(m.page())
-	case KeyHome, 'g':
-		return m.move(-len(m.rows))
-	case KeyEnd, 'G':
-		return m.move(len(m.rows))
 	case KeyEnter:
 		return m.toggle()
 	case 'a':
@@ -160,6 +151,25 @@ func (m Model) Key(k Key) Model {
 		}
 	}
 	return m
+}
+
+// moves is by how many rows a key moves, 0 for one that does not.
+func (m Model) moves(k Key) int {
+	switch k {
+	case KeyUp, 'k':
+		return -1
+	case KeyDown, 'j':
+		return 1
+	case KeyPageUp, 'b':
+		return -m.page()
+	case KeyPageDown, ' ':
+		return m.page()
+	case KeyHome, 'g':
+		return -len(m.rows)
+	case KeyEnd, 'G':
+		return len(m.rows)
+	}
+	return 0
 }
 
 // typeFilter takes a key while the filter is typed; the rows follow as it is typed.

@@ -68,22 +68,9 @@ func Run(ctx context.Context, t Terminal, m Model, interval time.Duration, look 
 			}
 			var ks []Key
 			ks, pending = ParseKeys(append(pending, b...))
-			for _, k := range ks {
-				if k == KeyCtrlL {
-					s.forget()
-				}
-				m = m.Key(k)
-				switch m.Done() {
-				case Leave:
-					return nil
-				case Interrupt:
-					return ErrInterrupted
-				case Suspend:
-					m = m.Resumed()
-					if err := s.suspend(); err != nil {
-						return err
-					}
-				}
+			var left bool
+			if m, left, err = s.press(m, ks); left || err != nil {
+				return err
 			}
 		case <-draw:
 			draw = nil
@@ -97,6 +84,28 @@ func Run(ctx context.Context, t Terminal, m Model, interval time.Duration, look 
 			draw = time.After(drawEvery)
 		}
 	}
+}
+
+// press gives the keys to the model. left says that the view was left; the error is Run's then.
+func (s *screen) press(m Model, keys []Key) (_ Model, left bool, err error) {
+	for _, k := range keys {
+		if k == KeyCtrlL {
+			s.forget()
+		}
+		m = m.Key(k)
+		switch m.Done() {
+		case Leave:
+			return m, true, nil
+		case Interrupt:
+			return m, true, ErrInterrupted
+		case Suspend:
+			m = m.Resumed()
+			if err := s.suspend(); err != nil {
+				return m, true, err
+			}
+		}
+	}
+	return m, false, nil
 }
 
 // rescue hands a panic of another goroutine to the one that holds the terminal.
