@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -499,5 +500,123 @@ func TestArchitecturePageIsTrue(t *testing.T) {
 		if _, err := os.Stat(filepath.FromSlash(strings.TrimSuffix(m[1], "/..."))); err != nil {
 			t.Errorf("docs/architecture.md names %s: %v", m[1], err)
 		}
+	}
+}
+
+// longest is how many lines a function may have, from func to its closing brace.
+const longest = 60
+
+// tables are functions that are longer, and why they are none to split: what they hold is a list.
+func tables() map[string]string {
+	return map[string]string{
+		"internal/consumeconf.keys":            "a line for each setting",
+		"migrate/store/internal/storetest.Run": "the contract of a store, a subtest for each clause",
+	}
+}
+
+func TestNoFunctionIsLong(t *testing.T) {
+	t.Parallel()
+	long := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			n := s.fset.Position(f.End()).Line - s.fset.Position(f.Type.Pos()).Line + 1
+			if n <= longest {
+				continue
+			}
+			name := s.dir + "." + f.Name.Name
+			if long[name] = true; tables()[name] == "" {
+				t.Errorf("%s: %s has %d lines, %d are the most: name its steps", s.at(f), f.Name.Name, n, longest)
+			}
+		}
+	}
+	for name := range tables() {
+		if !long[name] {
+			t.Errorf("%s is not longer than %d lines, and stands in the list of those that may be", name, longest)
+		}
+	}
+}
+
+// Where kadm tells the truth it is used, and where it does not a raw request says which lie. docs/architecture.md has the
+// table.
+func TestRawRequestsSayWhy(t *testing.T) {
+	t.Parallel()
+	used := map[string]map[string]bool{} // by "raw Fetch" or "kadm DescribeAllLogDirs": the packages
+	note := func(call, dir string) {
+		if used[call] == nil {
+			used[call] = map[string]bool{}
+		}
+		used[call][dir] = true
+	}
+	raw := regexp.MustCompile(`^kmsg\.New(?:Ptr)?(\w+)Request$`)
+	for _, s := range sources(t) {
+		if s.forTests() || strings.HasPrefix(s.dir, "bench/") {
+			continue
+		}
+		why := map[int]bool{} // the lines below a comment that says why
+		for _, g := range s.file.Comments {
+			for _, c := range g.List {
+				if strings.HasPrefix(c.Text, "// Raw: ") && len(c.Text) > 30 {
+					why[s.fset.Position(c.End()).Line+1] = true
+				}
+			}
+		}
+		s.calls(func(name string, n ast.Node) {
+			if m := raw.FindStringSubmatch(name); m != nil {
+				note("raw "+m[1], s.dir)
+				if !why[s.fset.Position(n.Pos()).Line] {
+					t.Errorf("%s: %s without a line \"// Raw: …\" above that says why kadm will not do", s.at(n), name)
+				}
+			}
+		})
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			call, ok := sel.X.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "NewClient" {
+				if x, ok := f.X.(*ast.Ident); ok && x.Name == "kadm" {
+					note("kadm "+sel.Sel.Name, s.dir)
+				}
+			}
+			return true
+		})
+	}
+	page, err := os.ReadFile(filepath.Join("docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| request | by | where | why |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	drawn := map[string]map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (\w+) \| (raw|kadm) \| ([^|]+) \| [^|]{20,} \|$`).FindAllStringSubmatch(table, -1) {
+		at := map[string]bool{}
+		for _, n := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[3], -1) {
+			at[n[1]] = true
+		}
+		drawn[m[2]+" "+m[1]] = at
+	}
+	for call, at := range used {
+		if !maps.Equal(at, drawn[call]) {
+			t.Errorf("%s is used in %q, docs/architecture.md says %q", call, slices.Sorted(maps.Keys(at)), slices.Sorted(maps.Keys(drawn[call])))
+		}
+	}
+	for call := range drawn {
+		if used[call] == nil {
+			t.Errorf("docs/architecture.md has %s, which no code uses", call)
+		}
+	}
+	if len(used) < 20 {
+		t.Errorf("only %d kinds of requests were found", len(used))
 	}
 }

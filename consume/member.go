@@ -223,6 +223,7 @@ func (m *member) leave() func(ctx context.Context) {
 	if m.cl == nil || !m.cfg.Join.Consumer || id == "" {
 		return func(context.Context) {}
 	}
+	// Raw: kgo leaves a static member of this protocol with an epoch that Kafka refuses.
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Group, req.InstanceID, req.MemberEpoch = m.cfg.Group, &id, -2
 	req.MemberID, _ = m.cl.GroupMetadata()

@@ -32,6 +32,7 @@ type Cluster struct {
 // ReadCluster asks any broker for the cluster's id and nodes. The error is the connection's.
 func ReadCluster(ctx context.Context, cl *kgo.Client) (Cluster, error) {
 	// The offsets topic comes along: the list of groups is compared with it.
+	// Raw: kadm's metadata comes from a cache, and ends at the first topic that is forbidden.
 	req := kmsg.NewPtrMetadataRequest()
 	rt := kmsg.NewMetadataRequestTopic()
 	rt.Topic = kmsg.StringPtr(OffsetsTopic)
@@ -106,6 +107,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 	if names != nil && len(names) == 0 {
 		return out, nil
 	}
+	// Raw: kadm's metadata comes from a cache, and ends at the first topic that is forbidden.
 	req := kmsg.NewPtrMetadataRequest()
 	for _, n := range names {
 		t := kmsg.NewMetadataRequestTopic()

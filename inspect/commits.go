@@ -220,6 +220,7 @@ func (r *commitReader) fetch(ctx context.Context, node int32, groups []string, s
 	if r.takesOne(node) {
 		return r.fetchEach(ctx, node, groups, stable)
 	}
+	// Raw: kadm gives up where no coordinator is there yet, and version 10 cannot name the topic of a commit whose topic is gone.
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.RequireStable = stable
 	for _, g := range groups {
@@ -273,6 +274,7 @@ func (r *commitReader) fetchEach(ctx context.Context, node int32, groups []strin
 	errs := map[string]error{}
 	var out []kmsg.OffsetFetchResponseGroup
 	for _, g := range groups {
+		// Raw: as fetch, for brokers that take one group a request.
 		req := kmsg.NewPtrOffsetFetchRequest()
 		req.Group, req.RequireStable = g, stable
 		resp, err := requestOnce[*kmsg.OffsetFetchResponse](ctx, r.cl, node, offsetFetchV9{req})

@@ -47,6 +47,7 @@ func ReadTombstoneRetention(ctx context.Context, cl *kgo.Client, topic string) (
 
 // readNumber reads one configuration that is a number above zero, and not so large that a duration could not hold it.
 func readNumber(ctx context.Context, cl *kgo.Client, kind kmsg.ConfigResourceType, resource, name string) (int64, error) {
+	// Raw: kadm describes topics and brokers, and this reads one key of groups too.
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName, r.ConfigNames = kind, resource, []string{name}

@@ -51,6 +51,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // findCoordinators asks any broker once who coordinates the groups. A group that has no coordinator now is in errs.
 func findCoordinators(ctx context.Context, cl *kgo.Client, groups []string) (byNode map[int32][]string, errs map[string]error) {
 	shards, err := AnyBroker(ctx, func(ctx context.Context) ([]kgo.ResponseShard, error) {
+		// Raw: kadm does not ask again where the answer is that no coordinator is there yet.
 		req := kmsg.NewPtrFindCoordinatorRequest()
 		req.CoordinatorKeys = groups
 		shards := cl.RequestSharded(ctx, req)

@@ -193,6 +193,7 @@ func noCall(ctx context.Context, cl *kgo.Client, node int32, req kmsg.Request, e
 // errors for that are not exported, so they cannot be matched. Where the broker does not answer it returns the largest
 // number: an unreachable broker is not an old one.
 func maxVersion(ctx context.Context, cl *kgo.Client, node int32, key int16) int16 {
+	// Raw: kadm asks every broker; this one alone is of interest.
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "koffset", "1" // empty ones are INVALID_REQUEST
 	kresp, err := cl.Broker(int(node)).Request(ctx, req)
@@ -221,6 +222,7 @@ func codeErr(code int16, msg *string) error {
 }
 
 func (d *describer) classic(ctx context.Context, node int32, groups []string) map[string]error {
+	// Raw: kadm describes classic groups alone where none is named, and gives up where no coordinator is there yet.
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = groups
 	resp, err := requestOnce[*kmsg.DescribeGroupsResponse](ctx, d.cl, node, req)
@@ -257,6 +259,7 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 }
 
 func (d *describer) consumer(ctx context.Context, node int32, groups []string) map[string]error {
+	// Raw: kadm does not ask again where no coordinator is there yet, and loses the broker's own message.
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = groups
 	resp, err := requestOnce[*kmsg.ConsumerGroupDescribeResponse](ctx, d.cl, node, req)
@@ -284,6 +287,7 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 }
 
 func (d *describer) share(ctx context.Context, node int32, groups []string) map[string]error {
+	// Raw: kadm does not ask again where no coordinator is there yet.
 	req := kmsg.NewPtrShareGroupDescribeRequest()
 	req.GroupIDs = groups
 	resp, err := requestOnce[*kmsg.ShareGroupDescribeResponse](ctx, d.cl, node, req)
@@ -310,6 +314,7 @@ func (d *describer) share(ctx context.Context, node int32, groups []string) map[
 // streams describes KIP-1071 groups. kgo does not route this call to the coordinator, so it is sent there by hand. A
 // member's tasks name a subtopology and partitions; its source topics are looked up in the group's topology.
 func (d *describer) streams(ctx context.Context, node int32, groups []string) map[string]error {
+	// Raw: kadm does not have it, and kgo sends it to any broker.
 	req := kmsg.NewPtrStreamsGroupDescribeRequest()
 	req.Groups = groups
 	resp, err := requestOnce[*kmsg.StreamsGroupDescribeResponse](ctx, d.cl, node, req)

@@ -92,6 +92,7 @@ func (l *listing) ask(ctx context.Context) (grace time.Duration) {
 }
 
 func (l *listing) list(p *patience, node int32) {
+	// Raw: kadm waits for every broker, and a frozen one takes the whole list with it.
 	resp, err := requestOnce[*kmsg.ListGroupsResponse](p.ctx, l.cl, node, kmsg.NewPtrListGroupsRequest())
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
@@ -117,6 +118,7 @@ func (l *listing) list(p *patience, node int32) {
 // probe asks a leader about a group that is not there, one for each of its partitions: only a coordinator that has loaded the
 // partition knows that the group does not exist.
 func (l *listing) probe(p *patience, node int32) {
+	// Raw: kadm would ask the coordinator; here each leader is asked whether it is one.
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	of := map[string]int32{}
 	for n, leader := range l.before.offsets.leaders {

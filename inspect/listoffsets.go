@@ -305,6 +305,7 @@ func (l *lister) requests(asks map[string][]listAsk) iter.Seq[*kmsg.ListOffsetsR
 }
 
 func newListOffsets(iso offset.Isolation) *kmsg.ListOffsetsRequest {
+	// Raw: kadm asks for whole topics, and turns "no such record" into the log end.
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID = -1
 	if iso == offset.ReadCommitted {

@@ -30,6 +30,7 @@ func ReadRetention(ctx context.Context, cl *kgo.Client, topics []string) (map[st
 	var errs []error
 	for len(topics) > 0 {
 		n := min(len(topics), retentionChunk)
+		// Raw: kadm takes no names of keys, and every topic would come with all of them.
 		req := kmsg.NewPtrDescribeConfigsRequest()
 		for _, t := range topics[:n] {
 			r := kmsg.NewDescribeConfigsRequestResource()

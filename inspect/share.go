@@ -61,6 +61,7 @@ func readShareOffsets(ctx context.Context, cl *kgo.Client, groups []string, hint
 		out[s.Group] = s
 	}
 	ask := func(ctx context.Context, node int32, gs []string) map[string]error {
+		// Raw: kadm does not ask again where no coordinator is there yet.
 		req := kmsg.NewPtrDescribeShareGroupOffsetsRequest()
 		for _, g := range gs {
 			rg := kmsg.NewDescribeShareGroupOffsetsRequestGroup()

@@ -55,6 +55,7 @@ func brokersOf(ctx context.Context, cl *kgo.Client) ([]*kgo.Broker, error) {
 
 // brokerSizes are the sizes of one broker's replicas; directories that fail are left out.
 func brokerSizes(ctx context.Context, b *kgo.Broker, parts Partitions) (map[offset.Partition]int64, error) {
+	// Raw: kadm asks again where a broker does not answer, and sizes are worth no wait.
 	req := kmsg.NewPtrDescribeLogDirsRequest()
 	for topic, ns := range parts {
 		t := kmsg.NewDescribeLogDirsRequestTopic()

@@ -27,6 +27,7 @@ func readCompacted(ctx context.Context, cl *kgo.Client, places []Place) map[stri
 		}
 	}
 	for part := range slices.Chunk(names, configChunk) {
+		// Raw: kadm takes no names of keys, and every topic would come with all of them.
 		req := kmsg.NewPtrDescribeConfigsRequest()
 		for _, name := range part {
 			r := kmsg.NewDescribeConfigsRequestResource()

@@ -85,6 +85,7 @@ type epochEnd struct {
 
 // epochEnds asks for the largest epoch that is not above the one given, and where it ends.
 func epochEnds(ctx context.Context, cl *kgo.Client, ask map[offset.Partition]int32) map[offset.Partition]epochEnd {
+	// Raw: kadm fails the whole call for one partition that is forbidden.
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1
 	at := map[string]int{}

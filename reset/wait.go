@@ -127,6 +127,7 @@ func StayEmpty(ctx context.Context, cl *kgo.Client, groups []string, d time.Dura
 // its session times out. A dynamic member would come back at once, so a group that has one is left as it is; the error
 // names it.
 func Evict(ctx context.Context, cl *kgo.Client, d inspect.Description) (evicted []inspect.Member, err error) {
+	// Raw: kadm gives up where no coordinator is there yet, and waits for one that is silent.
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = d.Name
 	byID := map[string]inspect.Member{}

@@ -70,6 +70,7 @@ type offsetCommitV9 struct{ *kmsg.OffsetCommitRequest }
 func (offsetCommitV9) MaxVersion() int16 { return 9 }
 
 func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows []int) (map[offset.Partition]error, error) {
+	// Raw: kadm looks topics up first, and one that is forbidden fails every partition; it never splits what is too large.
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation = t.Group, -1
 	byID, names := true, map[[16]byte]string{}
@@ -108,6 +109,7 @@ func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows [
 }
 
 func (t *task) askRemove(ctx context.Context, cl *kgo.Client, node int32, rows []int) (byPart map[offset.Partition]error, all, err error) {
+	// Raw: kadm looks for the coordinator again by itself, so that it is not known whether a first request was carried out.
 	req := kmsg.NewPtrOffsetDeleteRequest()
 	req.Group = t.Group
 	t.byTopic(rows, func(name string) {
@@ -135,6 +137,7 @@ func (t *task) askRemove(ctx context.Context, cl *kgo.Client, node int32, rows [
 
 // askRemoveGroup asks for the removal of the group; answer is the broker's, err that there was none.
 func (t *task) askRemoveGroup(ctx context.Context, cl *kgo.Client, node int32) (answer, err error) {
+	// Raw: kadm does not ask again where no coordinator is there yet.
 	req := kmsg.NewPtrDeleteGroupsRequest()
 	req.Groups = []string{t.Group}
 	resp, err := inspect.CallOnce[*kmsg.DeleteGroupsResponse](ctx, cl, node, req)
@@ -150,6 +153,7 @@ func (t *task) askRemoveGroup(ctx context.Context, cl *kgo.Client, node int32) (
 }
 
 func (t *task) askMoveShare(ctx context.Context, cl *kgo.Client, node int32, rows []int) (byPart map[offset.Partition]error, all, err error) {
+	// Raw: kadm looks for the coordinator again by itself, so that it is not known whether a first request was carried out.
 	req := kmsg.NewPtrAlterShareGroupOffsetsRequest()
 	req.GroupID = t.Group
 	t.byTopic(rows, func(name string) {
@@ -176,6 +180,7 @@ func (t *task) askMoveShare(ctx context.Context, cl *kgo.Client, node int32, row
 }
 
 func (t *task) askRemoveShare(ctx context.Context, cl *kgo.Client, node int32, rows []int) (byPart map[offset.Partition]error, all, err error) {
+	// Raw: kadm looks for the coordinator again by itself, so that it is not known whether a first request was carried out.
 	req := kmsg.NewPtrDeleteShareGroupOffsetsRequest()
 	req.GroupID = t.Group
 	t.byTopic(rows, func(name string) {

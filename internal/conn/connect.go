@@ -106,6 +106,7 @@ func warm(ctx context.Context, cl *kgo.Client) {
 		return
 	}
 	for _, b := range brokers {
+		// Raw: it only opens a connection to each broker.
 		go func() { _, _ = b.Request(ctx, kmsg.NewPtrApiVersionsRequest()) }()
 	}
 }

@@ -68,6 +68,7 @@ func (d *dialer) askSASL(ctx context.Context, addr string) saslAnswer {
 		return saslAnswer{}
 	}
 	// No broker has a mechanism of this name, so each answers with its list.
+	// Raw: there is no client yet: this finds out which logins a broker takes.
 	req := kmsg.NewPtrSASLHandshakeRequest()
 	req.Version, req.Mechanism = 1, "?"
 	resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
@@ -92,6 +93,7 @@ func newProber(ctx context.Context, c net.Conn) *prober {
 }
 
 func (p *prober) apiVersions() error {
+	// Raw: there is no client yet: this finds out which logins a broker takes.
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = 0 // every broker ever made answers version 0
 	return p.ask(req, req.ResponseKind())

@@ -78,6 +78,7 @@ func (r *run) ask(node int32, batch []*task) error {
 
 // request builds the Fetch; by finds the tasks of its partitions.
 func (r *run) request(batch []*task) (req *kmsg.FetchRequest, by map[offset.Partition]*task) {
+	// Raw: kgo's consumer cannot tell a hole in the log from an answer that had no room.
 	req = kmsg.NewPtrFetchRequest()
 	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = -1, 0, 0, 0, -1
 	if r.Isolation == offset.ReadCommitted {

@@ -19,6 +19,7 @@ type leader struct {
 // leaders asks for the leaders of the tasks' partitions. It does not use kgo's own metadata, which may be seconds old and
 // goes back to a leader that has moved.
 func (r *run) leaders(ctx context.Context, tasks []*task) (func(offset.Partition) leader, error) {
+	// Raw: kgo's own is seconds old, and goes back to a leader that has moved.
 	req := kmsg.NewPtrMetadataRequest()
 	topics := map[string]bool{}
 	for _, t := range tasks {

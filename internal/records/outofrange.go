@@ -44,6 +44,7 @@ func (r *run) outOfRange(node int32, tasks []*task) {
 
 // list asks for one bound of each log. What is not answered is not in the result.
 func (r *run) list(node int32, tasks []*task, bound int64) map[offset.Partition]int64 {
+	// Raw: kadm asks for whole topics; these are the partitions that were out of range.
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID = -1
 	topics := map[string]int{}

@@ -27,6 +27,7 @@ func Connect(ctx context.Context, cl *kgo.Client) {
 			go func() {
 				ctx, cancel := context.WithTimeout(ctx, DefaultBrokerTimeout)
 				defer cancel()
+				// Raw: it only opens the connection that fetches go over.
 				req := kmsg.NewPtrFetchRequest() // of nothing, which is answered at once
 				req.SessionEpoch = -1
 				_, _ = b.Request(ctx, req)

@@ -201,6 +201,7 @@ func commitInTransaction(ctx context.Context, cl *kgo.Client, txnID string, topi
 	if err != nil {
 		return err
 	}
+	// Raw: kadm has no commits in a transaction.
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()
 	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = txnID, id, epoch, txnGroup
 	added, err := add.RequestWith(ctx, cl)
@@ -217,6 +218,7 @@ func commitInTransaction(ctx context.Context, cl *kgo.Client, txnID string, topi
 		p.Partition, p.Offset = i, ordersEach-20
 		t.Partitions = append(t.Partitions, p)
 	}
+	// Raw: kadm has no commits in a transaction.
 	commit := kmsg.NewPtrTxnOffsetCommitRequest()
 	commit.TransactionalID, commit.ProducerID, commit.ProducerEpoch, commit.Group = txnID, id, epoch, txnGroup
 	commit.Topics = append(commit.Topics, t)

@@ -47,6 +47,7 @@ func (s *Sandbox) mendDescribe(run context.Context, cluster int) error {
 		if slices.Contains(req.Groups, passOn) {
 			return nil, nil, false
 		}
+		// Raw: a request of another client is passed on, and not one of ours.
 		ask := kmsg.NewPtrConsumerGroupDescribeRequest()
 		ask.Groups = append(slices.Clone(req.Groups), passOn)
 		ask.IncludeAuthorizedOperations = req.IncludeAuthorizedOperations

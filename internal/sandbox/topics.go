@@ -180,6 +180,7 @@ func (s *Sandbox) produce(ctx context.Context, cluster int, records []*kgo.Recor
 		rp.Partition, rp.Records = p, batch(byPart[p])
 		rt.Partitions = append(rt.Partitions, rp)
 	}
+	// Raw: kgo's batches are cut by time, so that the log's size would vary.
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks, req.TimeoutMillis, req.Topics = -1, 30_000, []kmsg.ProduceRequestTopic{rt}
 	resp, err := req.RequestWith(ctx, cl)
