@@ -46,23 +46,8 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 			}
 			return cli.UnknownCommand(cmd, a.Args, args)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			mode, err := render.ParseColour(a.Global.Color)
-			if err != nil {
-				return cli.Usagef("", "--color %w", err)
-			}
-			a.Streams.SetColour(mode)
-			a.Streams.SetPager(!a.Global.NoPager)
-			if f := cmd.Flags().Lookup("output"); f != nil {
-				a.Streams.ErrorsAsJSON(f.Value.String() == "json" || f.Value.String() == "jsonl")
-			}
-			a.Started = true
-			if !runsOn(cmd) {
-				a.Waiting = a.Streams.Waiting(strings.TrimPrefix(cmd.CommandPath(), "koffset "))
-			}
-			return cli.RefuseEmpty(cmd)
-		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return begin(a, cmd) },
 	}
 	root.SetOut(a.Streams.Out)
 	root.SetErr(a.Streams.Err)
@@ -88,6 +73,24 @@ without --execute. Data goes to stdout, everything else to stderr.`,
 	a.CompleteGlobals(root)
 	tidyUsage(root)
 	return root
+}
+
+// begin is what every command does before it runs: how its output looks, and that a wait is shown.
+func begin(a *cli.App, cmd *cobra.Command) error {
+	mode, err := render.ParseColour(a.Global.Color)
+	if err != nil {
+		return cli.Usagef("", "--color %w", err)
+	}
+	a.Streams.SetColour(mode)
+	a.Streams.SetPager(!a.Global.NoPager)
+	if f := cmd.Flags().Lookup("output"); f != nil {
+		a.Streams.ErrorsAsJSON(f.Value.String() == "json" || f.Value.String() == "jsonl")
+	}
+	a.Started = true
+	if !runsOn(cmd) {
+		a.Waiting = a.Streams.Waiting(strings.TrimPrefix(cmd.CommandPath(), "koffset "))
+	}
+	return cli.RefuseEmpty(cmd)
 }
 
 // runsOn says that a command stays until it is ended, or shows by itself what it does.

@@ -32,6 +32,7 @@ func MayI(ctx context.Context, cl *kgo.Client, group string) Right {
 	if err != nil {
 		return RightUnknown
 	}
+	// Raw: kadm does not cap the version, and its rights are not told from none where the group does not exist.
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups, req.IncludeAuthorizedOperations = []string{group}, true
 	resp, err := inspect.Call[*kmsg.DescribeGroupsResponse](ctx, cl, node, describeGroupsV5{req})
