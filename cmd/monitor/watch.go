@@ -266,7 +266,11 @@ func watchPart(p *watch.Part) render.Cell {
 		render.F("lag", lag), render.F("status", render.String(string(p.Status))), render.F("verdict", render.String(string(d.Health))), render.F("verdicts", cli.VerdictsCell(d.Verdicts)), render.F("why", render.Text(d.Why())),
 	}
 	fields = append(fields, rateFields(d.In, d.Out, d.HasRates, d.ETA, d.HasETA, d.LagTime)...)
-	return render.Object(append(fields, render.F("expires_seconds", cli.Seconds(d.Expires, d.HasExpires)), render.F("client", render.Text(p.Client)))...)
+	next := render.None() // the record whose age that is
+	if d.LagTime.Known && d.LagTime.Basis != "" {
+		next = render.Int(d.LagTime.Record)
+	}
+	return render.Object(append(fields, render.F("next_offset", next), render.F("expires_seconds", cli.Seconds(d.Expires, d.HasExpires)), render.F("client", render.Text(p.Client)))...)
 }
 
 func rateFields(in, out float64, has bool, eta time.Duration, hasETA bool, t inspect.LagTime) []render.Field {
