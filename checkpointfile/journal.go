@@ -185,6 +185,7 @@ type Entry struct {
 	UndoneBy string
 
 	undone map[string]string // what UndoneBy says, by group
+	brief  *brief            // set where the rows are left out
 }
 
 // At is when the operation began.
@@ -198,6 +199,12 @@ func (e *Entry) Origin() offset.Origin {
 // Count says how many rows are in one of the states.
 func (e *Entry) Count(states ...RowState) int {
 	n := 0
+	if e.brief != nil {
+		for _, s := range states {
+			n += e.brief.states[s]
+		}
+		return n
+	}
 	for _, s := range e.States {
 		if slices.Contains(states, s) {
 			n++
@@ -293,6 +300,10 @@ func journalFiles(stateDir string) ([]string, error) {
 // ReadJournal reads every operation below the state folder, the newest first. A file that cannot be read is in the second
 // result and does not hide the others. A state folder that does not exist has no operations.
 func ReadJournal(stateDir string) ([]*Entry, []error) {
+	return readJournal(stateDir, func(*Entry) {})
+}
+
+func readJournal(stateDir string, keep func(*Entry)) ([]*Entry, []error) {
 	paths, err := journalFiles(stateDir)
 	if err != nil {
 		return nil, []error{err}
@@ -305,6 +316,7 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 			bad = append(bad, err)
 			continue
 		}
+		keep(e)
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(b.ID, a.ID) })
@@ -342,6 +354,9 @@ func sayUndone(entries []*Entry) {
 // did are the groups to which the operation did all that it was to do. One that was killed in between, or had no answer for a row,
 // did not: undoing once more does the rest.
 func (e *Entry) did() map[string]bool {
+	if e.brief != nil {
+		return e.brief.did
+	}
 	good, rest := map[string]bool{}, map[string]bool{}
 	for i, c := range e.Changes {
 		switch e.States[i] {
@@ -358,6 +373,9 @@ func (e *Entry) did() map[string]bool {
 
 // leaves are the groups of which there is something to put back: a row that changed, or that may have.
 func (e *Entry) leaves() map[string]bool {
+	if e.brief != nil {
+		return e.brief.leaves
+	}
 	out := map[string]bool{}
 	for i, c := range e.Changes {
 		if e.States[i] != StateFailed {
@@ -403,7 +421,7 @@ func Newest(stateDir string) iter.Seq[*Entry] {
 // Changed says that the operation changed something, or may have: a row that somebody moved since is one, and so is a group
 // whose deletion was cut off.
 func (e *Entry) Changed() bool {
-	return e.Count(StateFailed) < len(e.States) || slices.ContainsFunc(e.Groups, func(g PlanGroup) bool {
+	return e.Count(StateFailed) < e.Rows() || slices.ContainsFunc(e.Groups, func(g PlanGroup) bool {
 		return g.Delete && g.Hidden == "" && e.GroupStates[g.Name] != StateFailed
 	})
 }

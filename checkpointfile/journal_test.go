@@ -148,6 +148,7 @@ func TestReadJournalKnowsWhatIsUndone(t *testing.T) {
 	if len(bad) != 1 || !errors.Is(bad[0], ErrForeign) {
 		t.Errorf("bad files: %v", bad)
 	}
+	sameBriefly(t, dir)
 	// Undoing the undo brings the first operation back.
 	finish(start(t, dir, clock, Operation{Verb: "undo", Undoes: undo}), StateVerified)
 	es, _ = ReadJournal(dir)
@@ -228,6 +229,7 @@ func TestUndoThatIsHalfDone(t *testing.T) {
 			if len(bad) > 0 || e == nil {
 				t.Fatalf("read %v, %v", e, bad)
 			}
+			sameBriefly(t, dir)
 			if whole, a, b := e.UndoneBy != "", e.UndoneFor([]string{"a"}) != "", e.UndoneFor([]string{"b"}) != ""; whole != tc.whole || a != tc.a || b != tc.b {
 				t.Errorf("undone as a whole %v, for a %v, for b %v", whole, a, b)
 			}

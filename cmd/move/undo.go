@@ -110,7 +110,7 @@ func (o *undoOptions) list(stateDir string) error {
 	if o.write.Execute {
 		return cli.Usagef("koffset undo lists their ids", "which operation? --execute needs an id")
 	}
-	all, bad := checkpointfile.ReadJournal(stateDir)
+	all, bad := checkpointfile.ReadBriefly(stateDir)
 	entries := slices.DeleteFunc(all, func(e *checkpointfile.Entry) bool { return !o.concerns(e) })
 	if err := o.table(entries, bad); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 			outcome = outcome.Styled(render.Warn)
 		}
 		doc.Row(render.String(e.ID), render.Time(e.At()), render.String(e.User), render.String(e.Host), render.String(e.Verb),
-			render.Names(groups), render.String(few(groups)), render.Int(int64(len(e.Changes))),
+			render.Names(groups), render.String(few(groups)), render.Int(int64(e.Rows())),
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))),
 			render.Int(int64(e.Count(checkpointfile.StatePlanned, checkpointfile.StateUnknown))), outcome,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
@@ -172,13 +172,17 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 
 // find reads the operation that an id, a beginning of one, or a file names.
 func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) {
-	entries, bad := checkpointfile.ReadJournal(stateDir)
+	entries, bad := checkpointfile.ReadBriefly(stateDir)
 	if arg == "last" {
-		return o.last(stateDir, entries, bad)
+		e, err := o.last(stateDir, entries, bad)
+		if err != nil {
+			return nil, err
+		}
+		return whole(e)
 	}
 	e, many := checkpointfile.FindEntry(entries, arg)
 	if e != nil {
-		return e, nil
+		return whole(e)
 	}
 	if len(many) > 0 {
 		return nil, cli.Usagef("write more of it", "%q begins %d ids: %s", arg, len(many), strings.Join(many[:min(5, len(many))], ", "))
@@ -200,6 +204,15 @@ func (o *undoOptions) find(stateDir, arg string) (*checkpointfile.Entry, error) 
 		o.app.Streams.Warn("%v", err)
 	}
 	return nil, cli.Faultf(offset.KindNotFound, "koffset undo lists what there is", "the journal in %s has no operation %q, and there is no such file", stateDir, arg)
+}
+
+// whole reads the rows of an operation.
+func whole(e *checkpointfile.Entry) (*checkpointfile.Entry, error) {
+	e, err := e.Whole()
+	if err != nil {
+		return nil, cli.FileFault(err)
+	}
+	return e, nil
 }
 
 // last finds the newest operation that can be meant: it changed something, is no undo, and was not undone.

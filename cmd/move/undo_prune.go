@@ -48,7 +48,7 @@ func (p *pruneFlags) parse(c *cobra.Command, args []string, groups []string) err
 // pruneJournal lists what is old enough, and removes it where --execute says so.
 func (o *undoOptions) pruneJournal(ctx context.Context, stateDir string) error {
 	st := o.app.Streams
-	all, bad := checkpointfile.ReadJournal(stateDir)
+	all, bad := checkpointfile.ReadBriefly(stateDir)
 	before := o.app.Now().Add(-o.prune.age)
 	prunable, old := checkpointfile.Prunable(all, before)
 	if err := o.table(prunable, bad); err != nil {
