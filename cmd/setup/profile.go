@@ -13,18 +13,18 @@ import (
 // NewProfile is the command profile.
 func NewProfile(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "profile", GroupID: "other", Short: "List, show and choose connection profiles",
+		Use: "profile", GroupID: "other", Short: "List, show, choose, write and check connection profiles",
 		Long: `A profile is a named set of settings in the configuration file: how to reach a cluster, how to log in, and its
 guard rails. koffset profile show --resolved prints every setting in force with the place it came from; secrets are masked.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("koffset profile list, show or use", "profile needs a verb")
+				return cli.Usagef("koffset profile list, show, use, add or check", "profile needs a verb")
 			}
 			return cli.UnknownCommand(cmd, nil, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return nil },
 	}
-	c.AddCommand(newProfileList(a), newProfileShow(a), newProfileUse(a))
+	c.AddCommand(newProfileList(a), newProfileShow(a), newProfileUse(a), newProfileAdd(a), newProfileCheck(a))
 	return c
 }
 

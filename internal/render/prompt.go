@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // ErrNoTerminal says that a question could not be asked.
@@ -35,37 +38,70 @@ func (s *Streams) ConfirmTyped(ctx context.Context, question, want string) (bool
 	return err == nil && want != "" && answer == want, err
 }
 
+// Ask asks for a line of text; ok is false where the input ended before an answer. Errors as for Confirm.
+func (s *Streams) Ask(ctx context.Context, question string) (answer string, ok bool, err error) {
+	l, err := s.askLine(ctx, question+" ", readLine)
+	return strings.TrimSpace(l.text), l.whole || l.text != "", err
+}
+
+// AskSecret is Ask for what must not be seen on the screen while it is typed. Blanks around it belong to it.
+func (s *Streams) AskSecret(ctx context.Context, question string) (answer string, ok bool, err error) {
+	read := readLine
+	if f, isFile := s.In.(*os.File); isFile {
+		fd := int(f.Fd())
+		if before, err := term.GetState(fd); err == nil {
+			defer func() { _ = term.Restore(fd, before) }() // Ctrl-C leaves the read where it is, with the echo off
+			read = func(io.Reader) (string, bool, error) {
+				b, err := term.ReadPassword(fd)
+				if errors.Is(err, io.EOF) {
+					return string(b), false, nil
+				}
+				return string(b), false, err // the newline was not echoed
+			}
+		}
+	}
+	l, err := s.askLine(ctx, question+" ", read)
+	return l.text, l.whole || l.text != "", err
+}
+
 func (s *Streams) ask(ctx context.Context, prompt string) (string, error) {
+	l, err := s.askLine(ctx, prompt, readLine)
+	return strings.TrimSpace(l.text), err
+}
+
+// answered is a line that was typed, or what came before the end of the input.
+type answered struct {
+	text  string
+	whole bool
+	err   error
+}
+
+func (s *Streams) askLine(ctx context.Context, prompt string, read func(io.Reader) (string, bool, error)) (answered, error) {
 	if !s.CanPrompt() || s.In == nil {
-		return "", ErrNoTerminal
+		return answered{}, ErrNoTerminal
 	}
 	if err := s.Flush(); err != nil { // what is being asked about must be on the screen
-		return "", err
+		return answered{}, err
 	}
 	s.setAsking(true)
 	defer s.setAsking(false)
 	s.writeErr([]byte(Clean(prompt)))
-	type line struct {
-		text  string
-		whole bool
-		err   error
-	}
 	// A read from a terminal cannot be cancelled. If ctx ends first the goroutine
 	// stays in it until the process exits, which is about to happen.
-	got := make(chan line, 1)
+	got := make(chan answered, 1)
 	go func() {
-		text, whole, err := readLine(s.In)
-		got <- line{text, whole, err}
+		text, whole, err := read(s.In)
+		got <- answered{text, whole, err}
 	}()
 	select {
 	case l := <-got:
 		if !l.whole { // Ctrl-D moves to no new line
 			s.writeErr([]byte("\n"))
 		}
-		return strings.TrimSpace(l.text), l.err
+		return l, l.err
 	case <-ctx.Done():
 		s.writeErr([]byte("\n"))
-		return "", context.Cause(ctx)
+		return answered{}, context.Cause(ctx)
 	}
 }
 
