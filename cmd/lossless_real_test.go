@@ -6,7 +6,11 @@ package cmd_test
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +75,33 @@ func TestRealSlowPipe(t *testing.T) {
 				t.Errorf("exit status %d with %d records of %d\n%s", code, out.lines, want, errs)
 			}
 		})
+	}
+}
+
+// A work list of a topic whose partitions are of all kinds: whatever the parts are made equal by, together they bring every record once.
+func TestRealSplitInParts(t *testing.T) {
+	k := real.Kafka(t)
+	const topic, partitions = "split-mixed", 40
+	var want []string
+	for p, offsets := range kafkatest.Mixed(t, k.Client(t), topic, partitions, 0) {
+		for _, n := range offsets {
+			want = append(want, fmt.Sprintf("%d:%d\n", p, n))
+		}
+	}
+	slices.Sort(want)
+	dir := t.TempDir()
+	for _, by := range []string{"offsets", "bytes"} {
+		file := filepath.Join(dir, by)
+		if code, errs := lineAt(t.Context(), dir, time.Now, io.Discard, "-b", k.Bootstrap(), "split", topic, "--parts", "3", "--by", by, "--out", file); code != 0 {
+			t.Fatalf("by %s: exit status %d\n%s", by, code, errs)
+		}
+		var out bytes.Buffer
+		for part := range 3 {
+			code, errs := lineAt(t.Context(), dir, time.Now, &out, "-b", k.Bootstrap(), "consume", "--range-file", file, "--part", fmt.Sprint(part+1), "-f", `%p:%o\n`, "-q")
+			if code != 0 {
+				t.Fatalf("by %s, part %d: exit status %d\n%s", by, part+1, code, errs)
+			}
+		}
+		sameRecords(t, slices.Sorted(strings.Lines(out.String())), want)
 	}
 }
