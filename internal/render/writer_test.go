@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"syscall"
@@ -312,6 +313,55 @@ func TestParseFormat(t *testing.T) {
 		var fe *FormatError
 		if !errors.As(err, &fe) || !strings.Contains(err.Error(), "table, wide, json, jsonl, csv, tsv") {
 			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// A row of jsonl is what encoding/json makes of a struct with the same fields, byte for byte: it is written by hand for speed,
+// and nobody who reads it shall notice.
+func TestRowsAreAsEncodingJSONWritesThem(t *testing.T) {
+	type member struct {
+		ID   string  `json:"member_id"`
+		Host *string `json:"host"`
+	}
+	type row struct {
+		Kind      string    `json:"kind"`
+		Group     string    `json:"group"`
+		Partition int32     `json:"partition"`
+		Offset    *int64    `json:"committed_offset"`
+		Lag       *int64    `json:"lag"`
+		Seconds   float64   `json:"lag_seconds"`
+		Verdicts  []string  `json:"verdicts"`
+		Member    *member   `json:"member"`
+		Unstable  bool      `json:"unstable"`
+		Time      time.Time `json:"time"`
+	}
+	big, none := int64(math.MaxInt64), int64(0)
+	at := time.Date(2026, 11, 29, 12, 0, 0, 123_000_000, time.UTC)
+	for _, r := range []row{
+		{Group: "billing", Partition: 7, Offset: &big, Lag: &none, Seconds: 1.5, Verdicts: []string{"ok"}, Time: at},
+		{Group: "a \"b\" \\ c\n\té <&>", Seconds: 1e-9, Verdicts: []string{}, Member: &member{ID: "日本"}, Unstable: true, Time: at},
+	} {
+		r.Kind = "partition"
+		var want, out bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+		m := None()
+		if r.Member != nil {
+			m = Object(F("member_id", String(r.Member.ID)), F("host", None()))
+		}
+		w := NewWriter(&Streams{Out: &out}, JSONL, Meta{Kind: "inspect"})
+		w.Begin(Sheet{Name: "partitions", Row: "partition", Columns: []Column{{Key: "group"}, {Key: "partition"}, {Key: "committed_offset"}, {Key: "lag"},
+			{Key: "lag_seconds"}, {Key: "verdicts"}, {Key: "member"}, {Key: "unstable"}, {Key: "time"}}})
+		w.Row(Name(r.Group), Int32(r.Partition), IntPtr(r.Offset), IntPtr(r.Lag), Float(r.Seconds), Strings(r.Verdicts), m, Bool(r.Unstable), Time(r.Time))
+		if err := w.Close(End{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(out.String(), "\n"); got+"\n" != want.String() {
+			t.Errorf("got  %s\nwant %s", got, want.String())
 		}
 	}
 }
