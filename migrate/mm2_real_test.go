@@ -28,11 +28,12 @@ func takes(t *testing.T, cl *kgo.Client, topic string, any bool) {
 }
 
 const (
-	lostTarget = "src.lost"
+	lostTopic  = "mm.lost"
+	lostTarget = "src.mm.lost"
 	lostNoted  = "mm2-offsets.src.internal" // how far MirrorMaker is
 )
 
-// lossy is a topic of one partition, called lost, with a MirrorMaker.
+// lossy is a topic of one partition, called mm.lost, with a MirrorMaker.
 type lossy struct {
 	t        *testing.T
 	src, dst *kgo.Client
@@ -44,7 +45,7 @@ func (l *lossy) produce(n int) {
 	l.t.Helper()
 	var rs []*kgo.Record
 	for range n {
-		rs = append(rs, kafkatest.Record("lost", 0, 1_700_000_000_000+int64(l.produced)*100, fmt.Sprint("r", l.produced)))
+		rs = append(rs, kafkatest.Record(lostTopic, 0, 1_700_000_000_000+int64(l.produced)*100, fmt.Sprint("r", l.produced)))
 		l.produced++
 	}
 	kafkatest.Produce(l.t, l.src, rs...)
@@ -53,7 +54,7 @@ func (l *lossy) produce(n int) {
 // until waits for a topic that has any record of which something is so.
 func (l *lossy) until(what string, cl *kgo.Client, topic string, any func(*kgo.Record) bool) {
 	l.t.Helper()
-	kafkatest.Until(l.t, what, func() bool {
+	kafkatest.UntilWithin(l.t, mirrorTakes, what, func() bool {
 		if err := l.mm.Err(); err != nil {
 			l.t.Fatal(err)
 		}
@@ -68,28 +69,24 @@ func (l *lossy) copied() {
 }
 
 // A MirrorMaker that starts again copies records a second time, and where the sync of the first one is lost, as it is when the syncs
-// cannot be written for a while or too many wait, nothing in its topics says so. What is read again is bounded all the same.
-func TestMirrorMakerLosesSyncs(t *testing.T) {
-	a, b := kafkatest.Start(t, kafkatest.Options{}), kafkatest.Start(t, kafkatest.Options{})
-	l := &lossy{t: t, src: a.Client(t), dst: b.Client(t)}
-	kafkatest.CreateTopic(t, l.src, "lost", 1)
+// cannot be written for a while or too many wait, nothing in its topics says so. What is read again is bounded all the same. This is
+// the last thing that the MirrorMaker of the other tests does; it waits for the second one to start, mostly.
+func (m *mirrorBed) losesSyncs(t *testing.T) {
+	l := &lossy{t: t, src: m.a, dst: m.b, mm: m.mm, produced: 100}
 	syncs := migrate.SyncsTopic("dst")
-	props := kafkatest.MirrorProperties(a, b, map[string]string{"topics": "lost", "offset.lag.max": "100", "sync.group.offsets.enabled": "false"})
-	l.produce(100)
-	l.mm = kafkatest.StartMirror(t, props)
 	l.copied()
 	noted := fmt.Sprintf(`"offset":%d`, l.produced-1)
 	l.until("MirrorMaker has noted how far it is", l.dst, lostNoted, func(r *kgo.Record) bool {
-		return strings.Contains(string(r.Key), `"lost"`) && strings.Contains(string(r.Value), noted)
+		return strings.Contains(string(r.Key), `"`+lostTopic+`"`) && strings.Contains(string(r.Value), noted)
 	})
-	l.until("MirrorMaker has written a sync", l.src, syncs, func(*kgo.Record) bool { return true })
+	l.until("MirrorMaker has written a sync", l.src, syncs, func(r *kgo.Record) bool { return strings.Contains(string(r.Key), lostTopic) })
 	takes(t, l.dst, lostNoted, false)
 	takes(t, l.src, syncs, false)
 	l.produce(60)
 	l.copied()
 	l.mm.Kill()
 	takes(t, l.dst, lostNoted, true)
-	l.mm = kafkatest.StartMirror(t, props) // what was not noted comes again
+	l.mm = kafkatest.StartMirror(t, m.props) // what was not noted comes again
 	l.produce(100)
 	l.copied()
 	takes(t, l.src, syncs, true)
@@ -102,19 +99,19 @@ func TestMirrorMakerLosesSyncs(t *testing.T) {
 func (l *lossy) hold(syncs string) {
 	t := l.t
 	var m migrate.MM2
-	kafkatest.Until(t, "MirrorMaker has written a sync again", func() bool {
+	kafkatest.UntilWithin(t, mirrorTakes, "MirrorMaker has written a sync again", func() bool {
 		m = migrate.MM2{}
 		if err := m.ReadSyncs(t.Context(), l.src, syncs); err != nil {
 			t.Fatal(err)
 		}
-		list := m.Syncs(offset.Partition{Topic: "lost"})
+		list := m.Syncs(offset.Partition{Topic: lostTopic})
 		return len(list) > 0 && list[len(list)-1].Source >= 259
 	})
-	t.Logf("syncs: %v", m.Syncs(offset.Partition{Topic: "lost"}))
+	t.Logf("syncs: %v", m.Syncs(offset.Partition{Topic: lostTopic}))
 	var groups []string
 	for at := int64(0); at <= int64(l.produced); at += 7 {
 		groups = append(groups, fmt.Sprintf("lost.%03d", at))
-		kafkatest.Commit(t, l.src, groups[len(groups)-1], kafkatest.At("lost", 0, at))
+		kafkatest.Commit(t, l.src, groups[len(groups)-1], kafkatest.At(lostTopic, 0, at))
 	}
 	x := export(t, l.src, groups...)
 	q := migrate.Query{Header: x.Header, Mapping: migrate.Mapping{MM2Source: "src"}, MM2: &m, Rules: migrate.Rules{Strategies: []migrate.Strategy{migrate.ByMM2}}}

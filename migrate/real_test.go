@@ -55,35 +55,11 @@ func readAll(t *testing.T, cl *kgo.Client, topic string) []*kgo.Record {
 	return out
 }
 
-// The case that other tools lose: a group that stands at 15 of 15 gets offset 1 from MirrorMaker, and 15 here. Deleted,
+// positions is the case that other tools lose: a group that stands at 15 of 15 gets offset 1 from MirrorMaker, and 15 here. Deleted,
 // transactional, compacted and look-alike records, every position of each log.
-func TestMirrorMaker(t *testing.T) {
-	a, b := real.Kafka(t).Client(t), real.Second(t).Client(t)
-	topics := mirrorTopics(t, a)
-	groups := map[string]string{} // group to topic
-	for _, topic := range topics {
-		bounds := kafkatest.Bounds(t, a, topic)[0]
-		for p := bounds.Start; p <= bounds.End; p++ {
-			g := fmt.Sprintf("%s.%d", topic, p)
-			kafkatest.Commit(t, a, g, kafkatest.At(topic, 0, p))
-			groups[g] = topic
-		}
-	}
-	mm := kafkatest.StartMirror(t, kafkatest.MirrorProperties(real.Kafka(t), real.Second(t), map[string]string{
-		"topics": "mm\\..*", "groups": "mm\\..*", "offset.lag.max": "100", "sync.group.offsets.enabled": "false",
-	}))
-	source := map[string][]*kgo.Record{}
-	for _, topic := range topics {
-		source[topic] = readAll(t, a, topic)
-		kafkatest.Until(t, "all records of "+topic+" are copied", func() bool {
-			if err := mm.Err(); err != nil {
-				t.Fatal(err)
-			}
-			want := source[topic][len(source[topic])-1]
-			return topicThere(t, b, "src."+topic) && slices.ContainsFunc(readAll(t, b, "src."+topic), func(r *kgo.Record) bool { return string(r.Value) == string(want.Value) })
-		})
-	}
-	x := export(t, a, slices.Sorted(maps.Keys(groups))...)
+func (m *mirrorBed) positions(t *testing.T) {
+	a, b, source := m.a, m.b, m.source
+	x := export(t, a, slices.Sorted(maps.Keys(m.groups))...)
 	q := migrate.Query{Header: x.Header, Mapping: migrate.Mapping{MM2Source: "src"}, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}
 	for _, g := range x.Groups {
 		if len(g.Rows) != 1 || g.Rows[0].Error != "" {

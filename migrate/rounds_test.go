@@ -1,12 +1,14 @@
 package migrate_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,6 +33,12 @@ const (
 // syncRound runs one round of a syncer as the command does.
 func syncRound(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, dir string, at crash, groups ...string) *migrate.SyncRound {
 	t.Helper()
+	return syncRoundTo(t, s, src, dst, migrate.Mapping{}, dir, at, groups...)
+}
+
+// syncRoundTo is syncRound where things have other names on the target.
+func syncRoundTo(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, names migrate.Mapping, dir string, at crash, groups ...string) *migrate.SyncRound {
+	t.Helper()
 	o := migrate.ExportOptions{}
 	for _, g := range groups {
 		o.Groups = append(o.Groups, inspect.Group{Name: g})
@@ -39,7 +47,7 @@ func syncRound(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, dir string
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := migrate.Query{Header: x.Header, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}
+	q := migrate.Query{Header: x.Header, Mapping: names, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}
 	for _, g := range x.Groups {
 		q.Rows = append(q.Rows, g.Rows...)
 	}
@@ -82,10 +90,12 @@ func syncRound(t *testing.T, s *migrate.Syncer, src, dst *kgo.Client, dir string
 // committedAt is what a group has stored on partition 0 of a topic, -1 for nothing.
 func committedAt(t *testing.T, cl *kgo.Client, group, topic string) int64 {
 	t.Helper()
-	c, err := inspect.ReadCommitsOf(t.Context(), cl, group)
-	if err != nil {
-		return -1
-	}
+	var c inspect.Commits
+	kafkatest.Until(t, "the commits of "+group+" can be read", func() (ok bool) {
+		var err error
+		c, err = inspect.ReadCommitsOf(t.Context(), cl, group)
+		return err == nil
+	})
 	if row, ok := c.Find(offset.Partition{Topic: topic}); ok && row.Committed() != nil {
 		return row.Committed().Offset
 	}
@@ -97,69 +107,133 @@ func committedAt(t *testing.T, cl *kgo.Client, group, topic string) int64 {
 func TestRoundsWithCrashes(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
-	rounds(t, src, dst, "rounds")
+	kafkatest.CreateTopic(t, src, "rounds", 1)
+	kafkatest.CreateTopic(t, dst, "rounds", 1)
+	kafkatest.Produce(t, src, roundRecords("rounds")...)
+	kafkatest.Produce(t, dst, roundRecords("rounds")[roundsLack:]...)
+	roundBed{t: t, src: src, dst: dst, topic: "rounds", copied: "rounds", dir: t.TempDir()}.play()
 }
 
-// rounds is the test on any two clusters.
-func rounds(t *testing.T, src, dst *kgo.Client, topic string) {
+// roundsLack is how many of the records the target does not have.
+const roundsLack = 30
+
+func roundRecords(topic string) []*kgo.Record {
+	return kafkatest.Records(topic, 0, 300, 1_700_000_000_000, 1000)
+}
+
+// roundBed is two clusters with a topic and its copy.
+type roundBed struct {
+	t        *testing.T
+	src, dst *kgo.Client
+	topic    string
+	copied   string // its name on the target
+	names    migrate.Mapping
+	dir      string
+}
+
+func (b roundBed) group() string { return b.topic + ".g" }
+
+// round is one by a process of its own.
+func (b roundBed) round(at crash, change func(*migrate.Syncer)) *migrate.SyncRound {
+	b.t.Helper()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(b.dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	if change != nil {
+		change(s)
+	}
+	return syncRoundTo(b.t, s, b.src, b.dst, b.names, b.dir, at, b.group())
+}
+
+// source is where the group is at the source from now on.
+func (b roundBed) source(at int64) {
+	b.t.Helper()
+	kafkatest.Commit(b.t, b.src, b.group(), kafkatest.At(b.topic, 0, at))
+}
+
+func (b roundBed) want(want int64, when string) {
+	b.t.Helper()
+	if got := committedAt(b.t, b.dst, b.group(), b.copied); got != want {
+		b.t.Fatalf("%s: the target has %d, want %d", when, got, want)
+	}
+}
+
+// play is the test on any two clusters.
+func (b roundBed) play() {
+	t := b.t
 	t.Helper()
-	kafkatest.CreateTopic(t, src, topic, 1)
-	kafkatest.CreateTopic(t, dst, topic, 1)
-	rs := kafkatest.Records(topic, 0, 300, 1_700_000_000_000, 1000)
-	kafkatest.Produce(t, src, rs...)
-	var copies []*kgo.Record
-	for _, r := range rs[30:] {
-		c := *r
-		copies = append(copies, &c)
-	}
-	kafkatest.Produce(t, dst, copies...)
-	group := topic + ".g"
-	dir := t.TempDir()
-	open := func() *migrate.Syncer {
-		return &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
-	}
 	for n := range 20 {
 		at := int64(40 + 10*n)
-		kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, at))
-		s := open()
+		b.source(at)
 		for _, c := range []crash{crash(n % 3), noCrash} {
-			r := syncRound(t, s, src, dst, dir, c, group)
-			if over := r.Look.Steps[migrate.StepTakenOver]; len(over) > 0 {
+			if over := b.round(c, nil).Look.Steps[migrate.StepTakenOver]; len(over) > 0 {
 				t.Fatalf("round %d, %v: its own commit was taken for somebody else's: %d", n, c, over[0].Current.Offset)
 			}
-			s = open() // the next one is another process
 		}
-		if got := committedAt(t, dst, group, topic); got != at-30 {
-			t.Fatalf("round %d: the target has %d, want %d", n, got, at-30)
-		}
+		b.want(at-roundsLack, fmt.Sprintf("round %d", n))
 	}
+	// The group is deleted on the target while its source stands still.
+	deleteGroup(t, b.dst, b.group())
+	if r := b.round(noCrash, nil); len(r.Look.Steps[migrate.StepRestore]) != 1 {
+		t.Errorf("the group is gone: %v", r.Look.Steps)
+	}
+	b.want(200, "after the group was deleted")
 	// The application moves over and reads ten records; the source goes on for a while, far ahead of it.
-	kafkatest.Commit(t, dst, group, kafkatest.At(topic, 0, 210))
-	kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, 290))
+	moveOver(t, b.dst, b.group(), b.copied, 10, func() {
+		b.source(240)
+		if r := b.round(noCrash, nil); len(r.Planned.Skipped) != 1 {
+			t.Errorf("a member is there: %+v", r.Planned)
+		}
+		b.want(200, "while a member is there")
+	})
+	b.source(290)
 	for n := range 2 {
-		r := syncRound(t, open(), src, dst, dir, noCrash, group)
-		if got := committedAt(t, dst, group, topic); got != 210 || len(r.Look.Steps[migrate.StepTakenOver]) != 1 {
-			t.Fatalf("look %d: the application is at 210, and the target has %d; %v", n, got, r.Look.Steps)
+		r := b.round(noCrash, nil)
+		b.want(210, "the application is at 210")
+		if len(r.Look.Steps[migrate.StepTakenOver]) != 1 {
+			t.Fatalf("look %d: %v", n, r.Look.Steps)
 		}
 	}
-	back := open()
-	back.TakeBack = true
-	syncRound(t, back, src, dst, dir, noCrash, group)
-	if got := committedAt(t, dst, group, topic); got != 260 {
-		t.Fatalf("taken back it has %d, want 260", got)
-	}
+	b.round(noCrash, func(s *migrate.Syncer) { s.TakeBack = true })
+	b.want(260, "taken back")
 	// The source is rewound.
-	kafkatest.Commit(t, src, group, kafkatest.At(topic, 0, 100))
-	syncRound(t, open(), src, dst, dir, noCrash, group)
-	if got := committedAt(t, dst, group, topic); got != 260 {
-		t.Fatalf("nobody said to follow the source back, and the target has %d", got)
+	b.source(100)
+	b.round(noCrash, nil)
+	b.want(260, "nobody said to follow the source back")
+	b.round(noCrash, func(s *migrate.Syncer) { s.FollowBack = true })
+	b.want(70, "following the source back")
+}
+
+func deleteGroup(t *testing.T, cl *kgo.Client, group string) {
+	t.Helper()
+	r, err := kadm.NewClient(cl).DeleteGroup(t.Context(), group)
+	if err == nil {
+		err = r.Err
 	}
-	follow := open()
-	follow.FollowBack = true
-	syncRound(t, follow, src, dst, dir, noCrash, group)
-	if got := committedAt(t, dst, group, topic); got != 70 {
-		t.Fatalf("following the source back the target has %d, want 70", got)
+	if err != nil {
+		t.Fatalf("delete group %s: %v", group, err)
 	}
+}
+
+// moveOver has a consumer of the group read records, commit and leave. joined is called when it has joined, and has committed nothing.
+func moveOver(t *testing.T, cl *kgo.Client, group, topic string, n int, joined func()) {
+	t.Helper()
+	c, err := kgo.NewClient(append(cl.Opts(), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for read := 0; read < n; {
+		fs := c.PollRecords(t.Context(), n-read)
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		read += fs.NumRecords()
+	}
+	joined()
+	if err := c.CommitUncommittedOffsets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // leaves
+	kafkatest.WaitGroupState(t, cl, group, "Empty")
 }
 
 // A commit that is made again before it expires is sent, though the target has it already.

@@ -352,12 +352,21 @@ func TestSentAgainAndTrimmed(t *testing.T) {
 	sentAgain(t, src, dst, "again", func() { kafkatest.DeleteRecords(t, dst, "again", 0, 600) })
 }
 
-// sentAgain is the test on any two clusters. lose takes the first copies away from the target's topic, which has that configuration.
+// sentAgain is the test where the target's topic, which has that configuration, is filled here. lose takes the first copies away.
 func sentAgain(t *testing.T, src, dst *kgo.Client, topic string, lose func(), config ...string) {
 	t.Helper()
 	kafkatest.CreateTopic(t, src, topic, 1)
 	kafkatest.CreateTopic(t, dst, topic, 1, config...)
-	var all []*kgo.Record
+	kafkatest.Produce(t, src, sentAgainRecords(topic)...)
+	for part := range slices.Chunk(sentAgainRecords(topic), 50) {
+		kafkatest.Produce(t, dst, part...)
+	}
+	lose()
+	judgeSentAgain(t, src, dst, topic, topic, migrate.Mapping{})
+}
+
+// sentAgainRecords are 900 of 2 KB, of which those from 700 to 799 are those from 500 to 599 once more.
+func sentAgainRecords(topic string) (all []*kgo.Record) {
 	for i := range 900 {
 		n := i
 		if i >= 700 && i < 800 {
@@ -365,23 +374,19 @@ func sentAgain(t *testing.T, src, dst *kgo.Client, topic string, lose func(), co
 		}
 		all = append(all, &kgo.Record{Topic: topic, Timestamp: time.UnixMilli(1_700_000_000_000 + int64(n)*1000), Key: fmt.Appendf(nil, "k%d", n), Value: fmt.Appendf(nil, "%02000d", n)})
 	}
-	kafkatest.Produce(t, src, all...)
-	var copies []*kgo.Record
-	for _, r := range all {
-		c := *r
-		copies = append(copies, &c)
-	}
-	for part := range slices.Chunk(copies, 50) {
-		kafkatest.Produce(t, dst, part...)
-	}
-	lose()
-	left := offsetsOf(t, dst, topic, 1)[0]
+	return all
+}
+
+// judgeSentAgain translates positions around the first copies, which the target has lost.
+func judgeSentAgain(t *testing.T, src, dst *kgo.Client, topic, copied string, names migrate.Mapping) {
+	t.Helper()
+	left := offsetsOf(t, dst, copied, 1)[0]
 	if left[550] || !left[600] || !left[750] {
 		t.Fatalf("the target has all records: %d", len(left))
 	}
 	for _, at := range []int64{499, 500, 501, 550, 598, 599, 600, 650, 700, 750} {
 		kafkatest.Commit(t, src, topic+".g", kafkatest.At(topic, 0, at))
-		i := translate(t, src, dst, topic+".g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
+		i := translate(t, src, dst, topic+".g", migrate.Query{Mapping: names, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies()}}).Items[0]
 		want := at
 		if at < 600 && !left[at] {
 			want = 600 // the first unread record that is there
@@ -396,31 +401,39 @@ func sentAgain(t *testing.T, src, dst *kgo.Client, topic string, lose func(), co
 func TestDealtAnew(t *testing.T) {
 	_, src := kafkatest.FakeClient(t)
 	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
-	dealtAnew(t, src, dst)
-}
-
-func dealtAnew(t *testing.T, src, dst *kgo.Client) {
-	t.Helper()
-	const parts = 6
 	for _, cl := range []*kgo.Client{src, dst} {
-		kafkatest.CreateTopic(t, cl, "anew", parts)
+		kafkatest.CreateTopic(t, cl, "anew", dealtParts)
 	}
-	var rs, copies []*kgo.Record
-	for i := range 600 {
-		r := &kgo.Record{Topic: "anew", Partition: int32(i*7%41) % parts, Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)*10), Key: fmt.Appendf(nil, "k%d", i*7%41), Value: fmt.Append(nil, i)}
-		c := *r
-		c.Partition = int32(i*7%41/5) % parts
-		rs, copies = append(rs, r), append(copies, &c)
-	}
+	rs, copies := dealtRecords("anew", "anew")
 	kafkatest.Produce(t, src, rs...)
 	kafkatest.Produce(t, dst, copies...)
-	var at []kafkatest.Committed
-	for p := range int32(parts) {
-		at = append(at, kafkatest.At("anew", p, 40))
+	judgeDealtAnew(t, src, dst, "anew", migrate.Mapping{})
+}
+
+// dealtParts is how many partitions a topic and the one with another partitioner have.
+const dealtParts = 6
+
+// dealtRecords are the same records in two topics, by two partitioners.
+func dealtRecords(topic, other string) (rs, others []*kgo.Record) {
+	for i := range 600 {
+		r := &kgo.Record{Topic: topic, Partition: int32(i*7%41) % dealtParts, Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)*10), Key: fmt.Appendf(nil, "k%d", i*7%41), Value: fmt.Append(nil, i)}
+		c := *r
+		c.Topic, c.Partition = other, int32(i*7%41/5)%dealtParts
+		rs, others = append(rs, r), append(others, &c)
 	}
-	kafkatest.Commit(t, src, "anew.g", at...)
+	return rs, others
+}
+
+// judgeDealtAnew carries positions of the topic to where its records were dealt anew.
+func judgeDealtAnew(t *testing.T, src, dst *kgo.Client, topic string, names migrate.Mapping) {
+	t.Helper()
+	var at []kafkatest.Committed
+	for p := range int32(dealtParts) {
+		at = append(at, kafkatest.At(topic, p, 40))
+	}
+	kafkatest.Commit(t, src, topic+".g", at...)
 	for _, allow := range []bool{false, true} {
-		for _, i := range translate(t, src, dst, "anew.g", migrate.Query{Rules: migrate.Rules{Strategies: migrate.DefaultStrategies(), AllowUnproven: allow}}).Items {
+		for _, i := range translate(t, src, dst, topic+".g", migrate.Query{Mapping: names, Rules: migrate.Rules{Strategies: migrate.DefaultStrategies(), AllowUnproven: allow}}).Items {
 			if i.Outcome != migrate.Unproven && i.Outcome != migrate.Unresolved || !allow && i.Resolved() {
 				t.Errorf("allowed %t, %s: %s %d (%s)", allow, i.Target, i.Label(), i.Offset, i.Proof)
 			}

@@ -15,7 +15,13 @@ const Deadline = 60 * time.Second
 // "waited in vain until …".
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	over := time.NewTimer(Deadline)
+	UntilWithin(t, Deadline, what, ok)
+}
+
+// UntilWithin is Until with a deadline of its own, for what takes longer on a busy machine: a Java program that starts.
+func UntilWithin(t testing.TB, deadline time.Duration, what string, ok func() bool) {
+	t.Helper()
+	over := time.NewTimer(deadline)
 	defer over.Stop()
 	pause := 2 * time.Millisecond
 	for !ok() {
@@ -26,7 +32,7 @@ func Until(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("the test ended before: %s", what)
 		case <-over.C:
 			tick.Stop()
-			t.Fatalf("waited %s in vain until %s", Deadline, what)
+			t.Fatalf("waited %s in vain until %s", deadline, what)
 		case <-tick.C:
 		}
 		pause = min(2*pause, 100*time.Millisecond)
