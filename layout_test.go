@@ -622,3 +622,39 @@ func TestRawRequestsSayWhy(t *testing.T) {
 		t.Errorf("only %d kinds of requests were found", len(used))
 	}
 }
+
+// public are the packages for importers.
+func public() []string {
+	return []string{"offset", "inspect", "reset", "migrate", "migrate/store", "migrate/store/mysql", "migrate/store/postgres", "migrate/store/redis", "migrate/store/sqlite",
+		"migrate/store/sqlstore", "consume", "consume/sink", "checkpointfile", "checkpointfile/flink"}
+}
+
+// Whoever imports a package finds in its doc what it is for, an example that compiles, and what may change.
+func TestPublicPackagesAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, example := map[string]string{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if !slices.Contains(public(), s.dir) {
+			continue
+		}
+		if s.file.Doc != nil && !s.test() {
+			doc[s.dir] += s.file.Doc.Text()
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.test() && strings.HasPrefix(f.Name.Name, "Example") {
+				example[s.dir] = true
+			}
+		}
+	}
+	for _, pkg := range public() {
+		if !strings.HasPrefix(doc[pkg], "Package "+path.Base(pkg)+" ") {
+			t.Errorf("%s: the doc does not say what the package is for", pkg)
+		}
+		if !strings.Contains(doc[pkg], "# Compatibility\n\nBefore 1.0 ") {
+			t.Errorf("%s: the doc does not say what compatibility means", pkg)
+		}
+		if !example[pkg] {
+			t.Errorf("%s has no example", pkg)
+		}
+	}
+}

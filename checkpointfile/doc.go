@@ -11,4 +11,9 @@
 // application's own data.
 //
 // The package knows nothing about a cluster. Offsets in its types are never Kafka's negative markers: what is absent is nil.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package checkpointfile

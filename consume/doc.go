@@ -32,4 +32,9 @@
 //
 // The context's cause says which: [ErrSuspended] is a suspension (SIGTERM: a last checkpoint, always kept), any other
 // cause a cancellation (Ctrl-C: a last checkpoint, then the [Retention] decides).
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package consume

@@ -7,4 +7,9 @@
 //
 // Every function that talks to a cluster returns what it could read, and an error per group or partition for what it
 // could not. A call error means that nothing was read. Errors are the broker's *kerr.Error where it answered.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package inspect

@@ -13,4 +13,9 @@
 // [Verify] compares positions on both clusters by fingerprint. [Syncer] does all that again and again, and knows its own commits
 // from those of others. [Split] cuts a topic into ranges of offsets for parallel
 // replay.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package migrate

@@ -13,4 +13,9 @@
 //
 // Kafka's negative markers (-1, -2, …) never appear in these types: what is absent is nil, or a zero value that means
 // unknown.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package offset

@@ -8,4 +8,9 @@
 //
 // Nothing here joins a group: commits are the administrator's (generation -1, no member id), which a broker accepts only
 // while a group has no members. No offset below 0 is ever sent.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package reset

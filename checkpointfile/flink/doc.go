@@ -11,4 +11,9 @@
 // being loaded. The body is checked to its last byte before the first position is reported.
 //
 // Offsets are reported as the next offset to read, whatever the source stores. Ends are exclusive.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package flink

@@ -3,4 +3,9 @@
 //
 // How a record is written is an [Encoder], made by [ParseFormat] or one of its siblings. Encoders append to a buffer and
 // allocate nothing for a record.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package sink

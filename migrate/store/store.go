@@ -4,6 +4,11 @@
 // A position is the next offset to read, as a commit is. It is kept by group, topic and partition, together with the id of
 // the cluster that it is about, since the same number means another record on another cluster: a save for one cluster over
 // positions of another is refused.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package store
 
 import (

@@ -1,4 +1,9 @@
 // Package mysql keeps positions in a table of MySQL or MariaDB.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package mysql
 
 import (

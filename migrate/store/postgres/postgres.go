@@ -1,4 +1,9 @@
 // Package postgres keeps positions in a table of PostgreSQL, through pgx.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package postgres
 
 import (

@@ -1,4 +1,9 @@
 // Package redis keeps positions in Redis: a hash for each group, whose fields are topic:partition.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package redis
 
 import (

@@ -20,6 +20,11 @@
 //
 // A program that writes records into the same database can store the positions in its own transaction with SaveTx: records
 // and positions are then there together or not at all.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package sqlstore
 
 import (
