@@ -249,6 +249,26 @@ func TestMemberRateIsFair(t *testing.T) {
 	}
 }
 
+// Under a rate too a member to which nothing is assigned hears how its session ended: it would wait for ever and say nothing.
+func TestMemberRateHearsItsSession(t *testing.T) {
+	k, cl := fake(t)
+	const topic = "unheard"
+	kafkatest.CreateTopic(t, cl, topic, 1)
+	k.ControlKey(int16(kmsg.JoinGroup), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		resp := kreq.ResponseKind().(*kmsg.JoinGroupResponse)
+		resp.ErrorCode = kerr.FencedInstanceID.Code
+		return resp, nil, true
+	})
+	cfg := joining(cl, topic, &collector{}, &notes{})
+	cfg.Rate = consume.Rate{Records: 200}
+	b := start(t, cfg)
+	b.wait(t)
+	if !errors.Is(b.err, kerr.FencedInstanceID) {
+		t.Fatal(b.err)
+	}
+}
+
 // A partition without a commit can be left out.
 func TestMemberSkips(t *testing.T) {
 	_, cl := fake(t)

@@ -464,10 +464,14 @@ func (r *run) deliverPiece(now time.Time) error {
 	return nil
 }
 
-// wantsMore says that a partition could starve while others have records waiting, and that there is room.
+// wantsMore says that a partition could starve while others have records waiting, and that there is room. A member to which nothing
+// is assigned polls too: only a poll brings the errors of its session, and without one it would wait for ever and say nothing.
 func (r *run) wantsMore() bool {
 	if r.left == 0 || r.queued >= r.cfg.Fetch.Buffer {
 		return false
+	}
+	if r.member != nil && !r.anyQueued() {
+		return true
 	}
 	return slices.ContainsFunc(r.list, func(p *part) bool { return len(p.queue) == 0 && !p.over() })
 }
