@@ -166,8 +166,7 @@ func (x *reader) defaultStart(out *Run, key string) {
 // end reads koffset's word or Flink's bounded mode.
 func (x *reader) end(out *Run, clock offset.Clock) {
 	c, r := &out.Config, x.r
-	c.End.MaxRecords, _ = x.number(MaxRecords)
-	c.End.JobRecords, _ = x.number(JobRecords)
+	c.End.MaxRecords, c.End.JobRecords = x.count(MaxRecords), x.count(JobRecords)
 	const hint = "set " + BoundedMode + " too"
 	if r.Has(Until) {
 		c.End.Until = x.position(Until, offset.RoleEnd, clock)
@@ -227,12 +226,9 @@ func (x *reader) checkpoints(out *Run) {
 	k.Interval = x.duration(ChkInterval)
 	k.Timeout = x.duration(ChkTimeout)
 	k.MinPause = x.duration(ChkPause)
-	n, _ := x.number(ChkConcurrent)
-	k.MaxConcurrent = int(n)
-	n, _ = x.number(ChkTolerable)
+	k.MaxConcurrent, k.Retained = int(x.count(ChkConcurrent)), int(x.count(ChkRetained))
+	n, _ := x.number(ChkTolerable)
 	k.Tolerable = int(n)
-	n, _ = x.number(ChkRetained)
-	k.Retained = int(n)
 	k.AtLeastOnce = x.word(ChkMode) == "AT_LEAST_ONCE"
 	k.Dir = r.Get(ChkDir).Text
 	k.Retention = consume.Retention(x.word(ChkRetention))
@@ -299,11 +295,7 @@ func (x *reader) storage(out *Run) {
 // fetching reads what a Java consumer sizes its fetches with.
 func (x *reader) fetching(out *Run) {
 	f := &out.Config.Fetch
-	n, _ := x.number(MaxPoll)
-	f.MaxPoll = int(n)
-	if x.r.Has(MaxPoll) && n == 0 {
-		x.fail(x.r.Get(MaxPoll), "", "at least 1")
-	}
+	f.MaxPoll = int(x.count(MaxPoll))
 	f.MinBytes = int32(min(x.size(FetchMinBytes), 90<<20))
 	f.MaxWait = x.duration(FetchMaxWait)
 	f.Rack = x.r.Get(Rack).Text

@@ -220,6 +220,11 @@ func TestConflicts(t *testing.T) {
 		"topic pattern":        {input{yaml: "defaults:\n  topic-pattern: a.*\n"}, "not supported"},
 		"memory and a dir":     {input{topics: []string{"a"}, yaml: "defaults:\n  state.backend: jobmanager\n  state.checkpoints.dir: /x\n"}, "in memory"},
 		"by_duration":          {input{topics: []string{"a"}, yaml: "defaults:\n  auto.offset.reset: by_duration:PT1H\n"}, "not supported"},
+		"no records":           {input{topics: []string{"a"}, flags: map[string]string{consumeconf.MaxRecords: "0"}}, "at least 1"},
+		"no records of a job":  {input{topics: []string{"a"}, flags: map[string]string{consumeconf.JobRecords: "0"}}, "at least 1"},
+		"none under way":       {input{topics: []string{"a"}, flags: map[string]string{consumeconf.ChkConcurrent: "0"}}, "at least 1"},
+		"none retained":        {input{topics: []string{"a"}, flags: map[string]string{consumeconf.ChkRetained: "0"}}, "at least 1"},
+		"none of a poll":       {input{topics: []string{"a"}, yaml: "defaults:\n  max.poll.records: 0\n"}, "at least 1"},
 		"written twice":        {input{yaml: "defaults:\n  rate: 1/s\n  rate: 1/s\n"}, "written twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,6 +77,16 @@ func (x *reader) number(key string) (n int64, set bool) {
 	return n, true
 }
 
+// count reads a number of which there is at least one. Where the engine takes 0 for its own choice (no limit, one checkpoint), a 0
+// that somebody wrote would be another answer than theirs: a script that computed 0 records would get the whole topic.
+func (x *reader) count(key string) int64 {
+	n, set := x.number(key)
+	if set && n == 0 {
+		x.fail(x.r.Get(key), "", "at least 1")
+	}
+	return n
+}
+
 var flinkDuration = regexp.MustCompile(`^(\d+)\s*([a-zµ]*)$`)
 
 // ParseDuration reads Flink's lengths of time (10 min, 30s, 500 ms; a bare number is milliseconds) and koffset's (90m, 7d,
