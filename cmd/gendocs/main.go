@@ -53,7 +53,10 @@ func run(markdown, man, comp string) error {
 		}
 		// A fixed date: two builds of one commit must be the same to the byte.
 		epoch := time.Unix(0, 0).UTC()
-		if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "koffset", Manual: "koffset", Date: &epoch}, man); err != nil {
+		if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "koffset", Manual: "User Commands", Date: &epoch}, man); err != nil {
+			return err
+		}
+		if err := manual(root, man); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,15 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/koffset/koffset/cmd"
+	"github.com/koffset/koffset/cmd/cli"
 )
 
 // The committed reference is what the commands say today, and two runs give the same bytes.
@@ -48,6 +53,69 @@ func TestReference(t *testing.T) {
 	holds(t, filepath.Join(man, "koffset-inspect.1"), ".EX\n  0  done\n")
 	holds(t, filepath.Join(a, "koffset_migrate_import.md"), "```\n  same  ")
 	holds(t, filepath.Join(a, "koffset_consume.md"), "```\n  %v (or %s) value\n  %k key\n")
+}
+
+// man koffset has the sections of a man page, in their order, every command, and every status once and sorted.
+func TestManPage(t *testing.T) {
+	man := t.TempDir()
+	if err := run("", man, ""); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(man, "koffset.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []string
+	for _, m := range regexp.MustCompile(`(?m)^\.SH (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		sections = append(sections, m[1])
+	}
+	if got := strings.Join(sections, ", "); got != "NAME, SYNOPSIS, DESCRIPTION, COMMANDS, OPTIONS, EXIT STATUS, ENVIRONMENT, FILES, EXAMPLES, SEE ALSO" {
+		t.Errorf("sections %s", got)
+	}
+	root := cmd.Root(cli.App{})
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && !strings.Contains(string(text), "\n\\fB"+strings.ReplaceAll(c.Use, "-", `\-`)+"\\fR\n") {
+			t.Errorf("%s is not among the commands", c.Name())
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(man, "*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	statuses := regexp.MustCompile(`(?m)^(?:  |\\fB)(\d+)(?:, 143)?(?:  |\\fR$)`)
+	for _, p := range pages {
+		page, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, ok := strings.Cut(string(page), "\n.SH EXIT STATUS\n")
+		section, _, _ = strings.Cut(section, "\n.SH ")
+		last := -1
+		for _, m := range statuses.FindAllStringSubmatch(section, -1) {
+			n, _ := strconv.Atoi(m[1])
+			if n <= last {
+				t.Errorf("%s: status %d comes after %d", filepath.Base(p), n, last)
+			}
+			last = n
+		}
+		if ok && last < 1 {
+			t.Errorf("%s has no statuses", filepath.Base(p))
+		}
+		lint(t, p)
+	}
+}
+
+// lint has groff read a page where there is one: it warns of what it does not understand.
+func lint(t *testing.T, page string) {
+	t.Helper()
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		return
+	}
+	out, err := exec.Command(groff, "-man", "-Tutf8", "-Kutf8", "-ww", "-z", page).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%s: %v\n%s", filepath.Base(page), err, out)
+	}
 }
 
 func holds(t *testing.T, file, want string) {
