@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
@@ -97,7 +98,8 @@ func TestMirrorMaker(t *testing.T) {
 	Produce(t, a, append(Records("mirrored", 0, 10, F1Start, 100), Records("mirrored", 1, 3, F1Start, 100)...)...)
 	Commit(t, a, "mirrored.g", At("mirrored", 0, 6))
 	m := StartMirror(t, MirrorProperties(src, dst, map[string]string{"topics": "mirrored", "groups": "mirrored.g"}))
-	Until(t, "all records are copied", func() bool {
+	const takes = 3 * time.Minute // on a busy machine; 15 s on one that is not
+	UntilWithin(t, takes, "all records are copied", func() bool {
 		if err := m.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +109,7 @@ func TestMirrorMaker(t *testing.T) {
 		got := Bounds(t, b, "src.mirrored")
 		return len(got) == 2 && got[0].End == 10 && got[1].End == 3
 	})
-	Until(t, "the group's commit is translated", func() bool {
+	UntilWithin(t, takes, "the group's commit is translated", func() bool {
 		listed, err := kadm.NewClient(b).ListGroups(t.Context())
 		return err == nil && listed["mirrored.g"].Group != "" && CommittedOffsets(t, b, "mirrored.g", "src.mirrored")[0] == 6
 	})
