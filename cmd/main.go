@@ -93,6 +93,7 @@ func spellings() map[offset.Setting]string {
 		offset.SetIfExpired:        "--if-expired",
 		offset.SetIfNoCommit:       "--if-no-commit",
 		offset.SetIfNone:           "--if-none",
+		offset.SetIfUnknown:        "--if-unknown",
 		offset.SetJobName:          "--job-name",
 		offset.SetJoin:             "--join",
 		offset.SetMapGroup:         "--map-group",

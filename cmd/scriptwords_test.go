@@ -67,6 +67,7 @@ func scriptWords() map[string]word {
 		"closing": doClosing, "load": doLoad, "port": doPort,
 	}
 	maps.Copy(words, clusterWords())
+	maps.Copy(words, pastWords())
 	maps.Copy(words, snapshotWords())
 	maps.Copy(words, migrateWords())
 	maps.Copy(words, monitorWords())

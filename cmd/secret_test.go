@@ -24,6 +24,7 @@ import (
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/cmd"
 	"github.com/koffset/koffset/cmd/cli"
+	"github.com/koffset/koffset/history"
 	"github.com/koffset/koffset/internal/kafkatest"
 	"github.com/koffset/koffset/internal/render"
 )
@@ -39,6 +40,7 @@ var plantedForms = []string{planted, "pl4nt3d", "s3cr3t"}
 var secretLines = map[string][]string{
 	"inspect":            {"inspect", "inspect app --by partition --lag-time", "inspect app --position-from STORE"},
 	"resolve":            {"resolve orders --to latest", "resolve orders -g app --to store:STORE", "resolve orders -g app --to STORE"},
+	"history":            {"history app", "history --deleted", "history app --since store:STORE", "history app --until STORE"},
 	"watch":              {"watch app --count 1 --plain --interval 100ms"},
 	"check":              {"check app --max-lag 1000", "check app --max-lag 1"},
 	"serve":              {"serve app --listen 127.0.0.1:0 --interval 1s", "serve app --listen STORE"},
@@ -197,6 +199,7 @@ func TestSecretsNeverLeave(t *testing.T) {
 	for _, c := range []*kfake.Cluster{other, c} {
 		cl := kafkatest.Client(t, c.ListenAddrs(), kgo.SASL(plain.Auth{User: "alice", Pass: planted}.AsMechanism()))
 		kafkatest.CreateTopic(t, cl, "orders", 1)
+		kafkatest.CreateTopic(t, cl, history.Topic, 1)
 		kafkatest.Produce(t, cl, kafkatest.Records("orders", 0, 20, 1_710_072_000_000, 1000)...)
 		for _, group := range []string{"app", "gone", "spare"} {
 			kafkatest.Commit(t, cl, group, kafkatest.At("orders", 0, 6))

@@ -103,7 +103,7 @@ func (c *Config) checkGroup() error {
 		return need("the start " + c.Start.String())
 	case c.Commit.Auto:
 		return need("enable.auto.commit")
-	case c.End.Until != nil && c.End.Until.Needs().Committed && !c.End.Until.Needs().Foreign:
+	case c.End.Until != nil && c.End.Until.NeedsGroup():
 		return need("the end " + c.End.Until.String())
 	}
 	return nil
@@ -113,8 +113,7 @@ func (c *Config) checkGroup() error {
 // there is one is not known yet, and the next run may have none.
 func (c *Config) startNeedsGroup() bool {
 	p := c.Start.position()
-	n := p.Needs()
-	return n.Committed && !n.Foreign
+	return p.NeedsGroup()
 }
 
 func (c *Config) checkCheckpoints() error {

@@ -327,7 +327,10 @@ func explainStart(c *Config, t offset.Target) offset.Target {
 // explainRefusal puts the consumer's own settings into the hint.
 func explainRefusal(c *Config, err error) error {
 	var r *offset.Refusal
-	if err == nil || !errors.As(err, &r) || c.Start.Mode() != ModeGroupOffsets {
+	if errors.As(err, &r) && r.Reason == offset.ReasonNotKnown {
+		r.Hint = "choose a later time, or an offset, a time or a word"
+	}
+	if err == nil || r == nil || c.Start.Mode() != ModeGroupOffsets {
 		return err
 	}
 	switch r.Reason {

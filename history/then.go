@@ -101,6 +101,8 @@ type Answer struct {
 	// Known says that Commit is the answer: nil for none.
 	Known bool
 	Standing
+	// Unreadable says that it is not known because of a record that cannot be read.
+	Unreadable bool
 	// Oldest is the first thing that is known of it after the moment, where the answer is not known; nil for nothing.
 	Oldest *Standing
 }
@@ -112,7 +114,7 @@ func (t *Then) Of(group string, p offset.Partition, c Coverage) Answer {
 	case seen == nil || seen.state == notKnown && seen.At.IsZero():
 		return t.before(group, seen, c)
 	case seen.state == notKnown || t.hiddenSince(group, seen.At):
-		return Answer{}
+		return Answer{Unreadable: true}
 	}
 	return Answer{Known: true, Standing: seen.Standing}
 }
@@ -123,7 +125,7 @@ func (t *Then) before(group string, seen *thenPart, c Coverage) Answer {
 	if seen != nil {
 		a.Oldest = seen.first
 	}
-	if t.hiddenSince(group, time.Time{}) {
+	if a.Unreadable = t.hiddenSince(group, time.Time{}); a.Unreadable {
 		return a
 	}
 	// Where no record is missing there was none. And a commit that was there would have left a tombstone, since it is gone: those

@@ -149,6 +149,18 @@ type Foreign struct {
 	// Provisional says that a transaction was open which may still change or take back the value; NoValue that nothing was
 	// committed before it, so that there is no value but the one that is not final.
 	Provisional, NoValue bool
+	// Then is when the value was committed, where it is what a group had at an instant of the past; zero elsewhere.
+	Then time.Time
+	// Unknown says that what the group had at that instant is not known; nil where it is. Committed says nothing then.
+	Unknown *Unknown
+}
+
+// Unknown is why it is not known what a group had committed at an instant.
+type Unknown struct {
+	Why string
+	// Oldest is the first commit after the instant that is known, and OldestAt its time; nil where there is none.
+	Oldest   *Committed
+	OldestAt time.Time
 }
 
 // Facts is what is known about one partition when a position is resolved. Whatever was not asked for, or does not exist,

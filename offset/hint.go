@@ -24,6 +24,7 @@ const (
 	SetIfExpired        Setting = "if-expired"
 	SetIfNoCommit       Setting = "if-no-commit"
 	SetIfNone           Setting = "if-none"
+	SetIfUnknown        Setting = "if-unknown"
 	SetJobName          Setting = "job-name"
 	SetJoin             Setting = "join"
 	SetMapGroup         Setting = "map-group"
@@ -55,7 +56,7 @@ const (
 
 // Settings are all of them.
 func Settings() []Setting {
-	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone,
+	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone, SetIfUnknown,
 		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSeries, SetMaxSkip, SetMoveGroup, SetNoPager, SetOnForeignCommit, SetOutOfRange, SetOutput, SetProfile, SetRate, SetRepair, SetRestore,
 		SetRestoreWith, SetShowSettings, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
 }

@@ -65,6 +65,8 @@ type Here struct {
 type Saved struct {
 	Origin  Origin
 	Offsets map[Partition]Foreign
+	// Rest says that what the source has for the partitions that are not in Offsets is not known; nil where it has nothing for them.
+	Rest *Unknown
 }
 
 // SavedBy is everything that a source has. A source either names groups, one of which may be named "", or has offsets for
@@ -138,10 +140,12 @@ func (s Saved) Take(here Here, wanted []Partition, allow AllowOrigin) (map[Parti
 		for _, p := range wanted {
 			if f, ok := s.Offsets[p]; ok {
 				used[p] = f
+			} else if s.Rest != nil {
+				used[p] = Foreign{Unknown: s.Rest}
 			}
 		}
 	}
-	c := s.Origin.Compare(here, used, allow)
+	c := s.Origin.Compare(here, known(used), allow)
 	if err := c.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -152,6 +156,13 @@ func (s Saved) Take(here Here, wanted []Partition, allow AllowOrigin) (map[Parti
 		}
 	}
 	return out, c.Said(), nil
+}
+
+// known are the offsets that say something: of which log the others would be does not matter.
+func known(used map[Partition]Foreign) map[Partition]Foreign {
+	out := maps.Clone(used)
+	maps.DeleteFunc(out, func(_ Partition, f Foreign) bool { return f.Unknown != nil && f.Unknown.Oldest == nil })
+	return out
 }
 
 // Mismatch is how an origin differs from the cluster that its offsets are to be used on.
@@ -291,6 +302,12 @@ func (c Comparison) Said() []Finding {
 func (c Comparison) take(p Partition, f Foreign) Foreign {
 	if !c.same[p.Topic] {
 		f.LeaderEpoch = LeaderEpoch{}
+		if f.Unknown != nil && f.Unknown.Oldest != nil {
+			u, oldest := *f.Unknown, *f.Unknown.Oldest
+			oldest.LeaderEpoch = LeaderEpoch{}
+			u.Oldest = &oldest
+			f.Unknown = &u
+		}
 	}
 	return f
 }

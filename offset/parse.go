@@ -37,7 +37,7 @@ func ParsePosition(word string, role Role, clock Clock) (Position, error) {
 }
 
 func parseWord(word string, role Role, clock Clock) (Position, error) {
-	const forms = "use earliest, latest, current, an offset, start+N, end-N, current+N, current-N, @TIME, @-2h, max-timestamp, group:G, file:F, checkpoint:DIR or store:URL"
+	const forms = "use earliest, latest, current, an offset, start+N, end-N, current+N, current-N, @TIME, @-2h, max-timestamp, current@TIME, group:G, group:G@TIME, file:F, checkpoint:DIR or store:URL"
 	switch word {
 	case "":
 		return Position{}, syntaxf(word, forms, "the position is empty")
@@ -54,11 +54,8 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 	case "latest-tiered":
 		return Position{Kind: TieredEnd}, nil
 	}
-	if kind, ref, ok := refKind(word); ok {
-		if ref == "" {
-			return Position{}, syntaxf(word, "write the name after the colon", "%q names nothing", word)
-		}
-		return Position{Kind: kind, Ref: ref}, nil
+	if p, ok, err := parseElsewhere(word, clock); ok {
+		return p, err
 	}
 	if at, ok := strings.CutPrefix(word, "@"); ok {
 		i, err := parseAt(at, clock)
@@ -92,6 +89,27 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 		return Position{}, syntaxf(word, "use start+N or end-N", "%q is outside the log", word)
 	}
 	return Position{}, syntaxf(word, meantTime(word, forms), "%q is not a position", word)
+}
+
+// parseElsewhere reads the words that name where offsets lie, or when a group had them; ok is false for other words.
+func parseElsewhere(word string, clock Clock) (p Position, ok bool, err error) {
+	for _, prefix := range []string{"current@", "committed@"} {
+		if at, ok := strings.CutPrefix(word, prefix); ok {
+			i, err := parseAt(at, clock)
+			return Position{Kind: CurrentAt, At: i}, true, err
+		}
+	}
+	kind, ref, ok := refKind(word)
+	switch {
+	case !ok:
+		return Position{}, false, nil
+	case ref == "":
+		return Position{}, true, syntaxf(word, "write the name after the colon", "%q names nothing", word)
+	case kind == OfGroup:
+		p, err = ofGroup(ref, clock)
+		return p, true, err
+	}
+	return Position{Kind: kind, Ref: ref}, true, nil
 }
 
 // isBareTime recognizes the words that can only be a time, so that their @ may be left out: a date, with or without the time

@@ -47,6 +47,18 @@ const (
 	IfNoCommitLatest   IfNoCommit = "latest"
 )
 
+// IfUnknown decides what happens where it is not known what a group had committed at an instant of the past.
+type IfUnknown string
+
+// The values of --if-unknown; the empty value is fail.
+const (
+	IfUnknownFail     IfUnknown = "fail"
+	IfUnknownSkip     IfUnknown = "skip"
+	IfUnknownOldest   IfUnknown = "oldest-commit" // the first commit after the instant that is known
+	IfUnknownEarliest IfUnknown = "earliest"
+	IfUnknownLatest   IfUnknown = "latest"
+)
+
 // Marked decides what a marker of another system (see [Marker]) becomes.
 type Marked string
 
@@ -68,6 +80,7 @@ type Rules struct {
 	IfNone     IfNone
 	IfExpired  IfExpired
 	IfNoCommit IfNoCommit
+	IfUnknown  IfUnknown
 	Marked     Marked
 }
 

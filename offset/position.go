@@ -25,6 +25,8 @@ const (
 	OfFile                       // file:F
 	OfCheckpoint                 // checkpoint:DIR
 	OfStore                      // store:URL
+	CurrentAt                    // current@2026-11-29T10:00:00Z, current@-2h: what the group had committed then
+	OfGroupAt                    // group:G@2026-11-29T10:00:00Z: what another group had committed then
 	ByPartition                  // orders:0=42,orders:1=@-2h
 	AfterStart                   // +10 as an end: counted from the resolved start
 )
@@ -35,7 +37,7 @@ type Position struct {
 	// N is the offset of Exact (not negative), or the distance of FromStart, FromEnd (both not negative), FromCurrent
 	// (either sign) and AfterStart, in offsets.
 	N int64
-	// At is the instant of AtTime. It was computed once, when the word was read, so that every partition and every retry
+	// At is the instant of AtTime, CurrentAt and OfGroupAt. It was computed once, when the word was read, so that every partition and every retry
 	// asks for the same one.
 	At Instant
 	// Ref is the group, file, directory or URL of the Of… kinds.
@@ -57,7 +59,24 @@ func (p Position) For(part Partition) (pos Position, ok bool) {
 }
 
 // Source names what a position of an Of… kind reads, with its secrets: to tell two apart, never to show.
-func (p Position) Source() string { return strconv.Itoa(int(p.Kind)) + ":" + p.Ref }
+func (p Position) Source() string {
+	if p.Kind.past() {
+		return strconv.Itoa(int(p.Kind)) + ":" + FormatTime(p.At.Time) + ":" + p.Ref
+	}
+	return strconv.Itoa(int(p.Kind)) + ":" + p.Ref
+}
+
+// past says that a position is where a group stood at an instant.
+func (k Kind) past() bool { return k == CurrentAt || k == OfGroupAt }
+
+// HasInstant says that the position names a point in time.
+func (p Position) HasInstant() bool { return p.Kind == AtTime || p.Kind.past() }
+
+// NeedsGroup says that the position means something only for a group: its commit, now or at an instant.
+func (p Position) NeedsGroup() bool {
+	n := p.Needs()
+	return n.OwnPast || n.Committed && !n.Foreign
+}
 
 // String is the canonical word, without the password that a store's URL may hold.
 func (p Position) String() string {
@@ -96,6 +115,10 @@ func (p Position) String() string {
 		return "checkpoint:" + p.Ref
 	case OfStore:
 		return "store:" + Mask(p.Ref)
+	case CurrentAt:
+		return "current@" + FormatTime(p.At.Time)
+	case OfGroupAt:
+		return "group:" + QuoteName(p.Ref) + "@" + FormatTime(p.At.Time)
 	case AfterStart:
 		return "+" + n
 	case ByPartition:
@@ -112,6 +135,8 @@ type Needs struct {
 	LocalStart   bool
 	TieredEnd    bool
 	Foreign      bool
+	// OwnPast is a part of Foreign: what is read is the history of the group itself.
+	OwnPast bool
 }
 
 // Needs says which facts beside the bounds, which are always needed, Resolve will look at.
@@ -130,6 +155,10 @@ func (p Position) Needs() Needs {
 	case OfGroup, OfFile, OfCheckpoint, OfStore:
 		// A checkpoint's "committed" marker can be answered by the group's commit.
 		return Needs{Foreign: true, Committed: true}
+	case CurrentAt:
+		return Needs{Foreign: true, OwnPast: true}
+	case OfGroupAt:
+		return Needs{Foreign: true}
 	case ByPartition:
 		var n Needs
 		for _, e := range p.Map {
@@ -140,6 +169,7 @@ func (p Position) Needs() Needs {
 			n.LocalStart = n.LocalStart || m.LocalStart
 			n.TieredEnd = n.TieredEnd || m.TieredEnd
 			n.Foreign = n.Foreign || m.Foreign
+			n.OwnPast = n.OwnPast || m.OwnPast
 		}
 		return n
 	}
@@ -166,4 +196,25 @@ func refKind(word string) (Kind, string, bool) {
 		}
 	}
 	return 0, "", false
+}
+
+// ofGroup reads what follows group:. A name in quotes is taken as it is; otherwise what follows its last @ is a time if it can be
+// read as one, and part of the name if not.
+func ofGroup(ref string, clock Clock) (Position, error) {
+	name, at, timed := ref, "", false
+	if i := strings.LastIndexByte(ref, '@'); i > 0 && !(strings.HasPrefix(ref, `"`) && strings.HasSuffix(ref, `"`)) {
+		name, at, timed = ref[:i], ref[i+1:], true
+	}
+	if timed {
+		if i, err := parseAt(at, clock); err == nil {
+			name, err := UnquoteName(name)
+			return Position{Kind: OfGroupAt, Ref: name, At: i}, err
+		}
+		name = ref
+	}
+	if !strings.HasSuffix(name, `"`) {
+		return Position{Kind: OfGroup, Ref: name}, nil
+	}
+	name, err := UnquoteName(name)
+	return Position{Kind: OfGroup, Ref: name}, err
 }

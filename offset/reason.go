@@ -23,6 +23,8 @@ const (
 	ReasonLocalStart     Reason = "local-log-start"    // the first offset kept on the broker itself
 	ReasonTieredEnd      Reason = "latest-tiered"      // the last offset in remote storage
 	ReasonCopied         Reason = "copied"             // from another group, a file, a checkpoint or a store
+	ReasonThen           Reason = "committed-then"     // what the group had committed at a time
+	ReasonNotKnown       Reason = "not-known"          // what the group had committed at a time is not known; what was taken follows
 	ReasonTranslated     Reason = "translated"         // from another cluster
 	ReasonUnresolved     Reason = "unresolved"         // from another cluster, and no strategy found where
 	ReasonSkipped        Reason = "skipped"            // left alone by a policy
@@ -40,7 +42,7 @@ const (
 // None says that the reason stands for the absence of an answer: what was taken instead is in the target's Detail.
 func (r Reason) None() bool {
 	switch r {
-	case ReasonNoRecord, ReasonEmpty, ReasonNoCommit, ReasonNotListed, ReasonNotTiered:
+	case ReasonNoRecord, ReasonEmpty, ReasonNoCommit, ReasonNotListed, ReasonNotTiered, ReasonNotKnown:
 		return true
 	}
 	return false

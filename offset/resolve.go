@@ -102,6 +102,8 @@ func (x resolver) resolve(p Position) (Target, error) {
 		return x.tiered(x.f.TieredEnd, ReasonTieredEnd)
 	case OfGroup, OfFile, OfCheckpoint, OfStore:
 		return x.foreign(p)
+	case CurrentAt, OfGroupAt:
+		return x.past(p)
 	}
 	return Target{}, x.refuse(ReasonUnreadable, nil, "", "%s: %q is not a position on a partition", x.part, p)
 }
@@ -336,4 +338,51 @@ func (x resolver) marked(p Position, m Marker) (Target, error) {
 	t.Reason = ReasonMarker
 	t.Detail = detail
 	return t, nil
+}
+
+// past is what a group had committed at an instant.
+func (x resolver) past(p Position) (Target, error) {
+	f := x.f.Foreign
+	switch {
+	case f == nil:
+		return x.ifNoCommit(ReasonNoCommit, fmt.Sprintf("the group had no commit for it at %s", FormatTime(p.At.Time)))
+	case f.Unknown != nil:
+		return x.unknown(p, f.Unknown)
+	case f.Offset < 0:
+		return x.ifNoCommit(ReasonNegative, fmt.Sprintf("the commit of %s is %d, which is not a valid offset", FormatTime(f.Then), f.Offset))
+	}
+	what := fmt.Sprintf("the commit of %s,", FormatTime(f.Then))
+	t, err := x.stored(f.Offset, f.LeaderEpoch, ReasonThen, what)
+	if err == nil && t.Reason == ReasonThen {
+		t.Metadata, t.Detail = &f.Metadata, "committed "+FormatTime(f.Then)
+	}
+	return t, err
+}
+
+// unknown lets the policy decide where it is not known what a group had.
+func (x resolver) unknown(p Position, u *Unknown) (Target, error) {
+	detail := fmt.Sprintf("what the group had at %s is not known: %s", FormatTime(p.At.Time), u.Why)
+	if u.Oldest != nil {
+		detail += fmt.Sprintf("; the oldest commit that is left is %d of %s", u.Oldest.Offset, FormatTime(u.OldestAt))
+	}
+	switch x.r.IfUnknown {
+	case IfUnknownSkip:
+		return Target{Leave: true, Reason: ReasonNotKnown, Detail: detail}, nil
+	case IfUnknownEarliest:
+		return x.start(ReasonNotKnown, detail+": log start taken"), nil
+	case IfUnknownLatest:
+		t := x.latest(detail + ": log end taken")
+		t.Reason = ReasonNotKnown
+		return t, nil
+	case IfUnknownOldest:
+		if u.Oldest == nil || u.Oldest.Offset < 0 {
+			break
+		}
+		t, err := x.stored(u.Oldest.Offset, u.Oldest.LeaderEpoch, ReasonNotKnown, "the oldest commit that is left,")
+		if err == nil && t.Reason == ReasonNotKnown {
+			t.Metadata, t.Detail = &u.Oldest.Metadata, detail+": taken"
+		}
+		return t, err
+	}
+	return Target{}, x.refuse(ReasonNotKnown, nil, "add {{if-unknown oldest-commit}}, skip, earliest or latest", "%s: %s", x.part, detail)
 }

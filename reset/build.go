@@ -255,6 +255,8 @@ func (r *Request) target(g *GroupFacts, from *Commit, t offset.Target, one offse
 	switch {
 	case r.Metadata.Replace:
 		to.Metadata = r.Metadata.Text
+	case t.Reason == offset.ReasonThen && t.Metadata != nil:
+		to.Metadata = *t.Metadata // what was there then, and so was no metadata
 	case t.Metadata != nil && *t.Metadata != "":
 		to.Metadata = *t.Metadata // a CSV or a checkpoint carries none, which is no reason to wipe what is there
 	case from != nil:

@@ -151,7 +151,7 @@ func (o *splitOptions) parseEnds(clock offset.Clock) error {
 		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--until: %w", err), Hint: cli.HintOf(err)}
 	}
 	for flag, p := range map[string]offset.Position{"--from": o.start, "--until": o.end} {
-		if n := p.Needs(); n.Committed && !n.Foreign && !o.group.Given {
+		if p.NeedsGroup() && !o.group.Given {
 			return cli.Usagef("add --group GROUP", "%s %s is a group's commit, and no group was named", flag, p)
 		}
 	}
@@ -297,7 +297,7 @@ func (o *splitOptions) span(p offset.Partition, start, end offset.Facts) (*migra
 }
 
 func (o *splitOptions) saved(ctx context.Context, s *cli.Session, p offset.Position) (*offset.Saved, error) {
-	all, err := s.LoadSaved(ctx, p, &o.snap)
+	all, err := s.LoadSaved(ctx, p, &o.snap, o.group.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type PositionFlags struct {
 	ifNone     string
 	ifExpired  string
 	ifNoCommit string
+	ifUnknown  string
 	marker     string
 }
 
@@ -36,7 +37,7 @@ func positionNames() []string {
 
 // Add adds Kafka's flags of positions, --to, and the policies.
 func (p *PositionFlags) Add(f *pflag.FlagSet) {
-	f.StringVar(&p.to, "to", "", "a position `WORD`: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, max-timestamp, group:G, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h")
+	f.StringVar(&p.to, "to", "", "a position `WORD`: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, max-timestamp, current@TIME (what the group had committed then), group:G, group:G@TIME, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h")
 	f.BoolVar(&p.earliest, "to-earliest", false, "the log start")
 	f.BoolVar(&p.latest, "to-latest", false, "the log end")
 	f.BoolVar(&p.current, "to-current", false, "the group's own commit")
@@ -55,6 +56,7 @@ func (p *PositionFlags) AddPolicies(f *pflag.FlagSet) {
 	f.StringVar(&p.ifNone, "if-none", "latest", "no record at or after a time: `latest`, earliest, skip or fail")
 	f.StringVar(&p.ifExpired, "if-expired", "", "retention removed what was asked for: earliest or fail (default: earliest for a time, fail for a commit)")
 	f.StringVar(&p.ifNoCommit, "if-no-commit", "fail", "no commit to start from: `fail`, skip, earliest or latest")
+	f.StringVar(&p.ifUnknown, "if-unknown", "fail", "what a group had committed at a time is not known, as compaction removed it: `fail`, skip, oldest-commit, earliest or latest")
 	f.StringVar(&p.marker, "marker", "fail", "a checkpoint that has a word instead of an offset, since the job had not read yet: `fail`, earliest, latest, committed or as-written")
 }
 
@@ -63,7 +65,8 @@ func (p *PositionFlags) Completions(cmd *cobra.Command) {
 	for flag, words := range map[string][]string{
 		"out-of-range": {"fail", "clamp", "skip"}, "if-none": {"latest", "earliest", "skip", "fail"},
 		"if-expired": {"earliest", "fail"}, "if-no-commit": {"fail", "skip", "earliest", "latest"},
-		"marker": {"fail", "earliest", "latest", "committed", "as-written"},
+		"if-unknown": {"fail", "skip", "oldest-commit", "earliest", "latest"},
+		"marker":     {"fail", "earliest", "latest", "committed", "as-written"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -142,6 +145,9 @@ func (p *PositionFlags) Rules(iso offset.Isolation) (r offset.Rules, err error) 
 			return r, err
 		}
 	}
+	if r.IfUnknown, err = offset.ParsePolicy("--if-unknown", p.ifUnknown, offset.IfUnknownFail, offset.IfUnknownSkip, offset.IfUnknownOldest, offset.IfUnknownEarliest, offset.IfUnknownLatest); err != nil {
+		return r, err
+	}
 	if r.Marked, err = offset.ParsePolicy("--marker", p.marker, offset.MarkedFail, offset.MarkedEarliest, offset.MarkedLatest, offset.MarkedCommitted, offset.MarkedAsWritten); err != nil {
 		return r, err
 	}
@@ -153,7 +159,7 @@ func (p *PositionFlags) Rules(iso offset.Isolation) (r offset.Rules, err error) 
 func (a *App) EchoInstants(pos offset.Position) {
 	said := map[string]bool{}
 	say := func(p offset.Position) {
-		if p.Kind != offset.AtTime || said[p.Text] {
+		if !p.HasInstant() || said[p.Text] {
 			return
 		}
 		said[p.Text] = true

@@ -55,9 +55,20 @@ func originHint(e *offset.OriginError) string {
 	}
 }
 
-// LoadSaved reads what a position names; nil where it names nothing. flags choose the source of a checkpoint.
-func (s *Session) LoadSaved(ctx context.Context, pos offset.Position, flags *SnapshotFlags) (*offset.SavedBy, error) {
+// LoadSaved reads what a position names; nil where it names nothing. flags choose the source of a checkpoint, and groups are
+// those whose own past a position may name.
+func (s *Session) LoadSaved(ctx context.Context, pos offset.Position, flags *SnapshotFlags, groups ...string) (*offset.SavedBy, error) {
 	switch pos.Kind {
+	case offset.CurrentAt:
+		past, err := s.savedThen(ctx, groups, pos.At)
+		return &offset.SavedBy{Groups: past}, err
+	case offset.OfGroupAt:
+		past, err := s.savedThen(ctx, []string{pos.Ref}, pos.At)
+		if err != nil {
+			return nil, err
+		}
+		one := past[pos.Ref]
+		return &offset.SavedBy{Any: &one}, nil
 	case offset.OfGroup:
 		return s.savedOfGroup(ctx, pos)
 	case offset.OfFile:

@@ -127,10 +127,9 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	if err := o.origin.Parse(); err != nil {
 		return err
 	}
-	n := o.position.Needs()
 	// Nothing is moved, so nothing is skipped: that a checkpoint has records in flight is a warning here.
 	o.snap.InFlight = true
-	if n.Committed && !n.Foreign && !o.group.Given {
+	if o.position.NeedsGroup() && !o.group.Given {
 		return cli.Usagef("add --group GROUP", "%s is a group's commit, and no group was named", o.position)
 	}
 	return nil
@@ -240,7 +239,7 @@ func (o *resolveOptions) gather(ctx context.Context, s *cli.Session) (*inspect.F
 		}
 		q.Commits = &c
 	}
-	all, err := s.LoadSaved(ctx, o.position, &o.snap)
+	all, err := s.LoadSaved(ctx, o.position, &o.snap, o.group.Name)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -169,6 +169,9 @@ func (o *resetOptions) checkFuture(c *cobra.Command, clock offset.Clock) error {
 		return nil
 	}
 	one := func(p offset.Position) error {
+		if p.HasInstant() && p.Kind != offset.AtTime && p.At.Time.After(clock.Now) {
+			return cli.Usagef("", "%s is in the future: it is %s now", offset.FormatTime(p.At.Time), offset.FormatTime(clock.Now))
+		}
 		if p.Kind == offset.AtTime && p.At.Time.After(clock.Now) {
 			return cli.Usagef("add --if-none latest if the log end is meant", "%s is in the future: it is %s now", offset.FormatTime(p.At.Time), offset.FormatTime(clock.Now))
 		}
@@ -201,8 +204,11 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	var err error
-	if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
-		return nil, nil, cli.Cause(pctx, err)
+	ownPast := o.position.Needs().OwnPast
+	if !ownPast {
+		if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
+			return nil, nil, cli.Cause(pctx, err)
+		}
 	}
 	if !o.scope.anyGroup() {
 		if err := o.groupsOfFile(); err != nil {
@@ -215,6 +221,11 @@ func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, 
 	}
 	o.req.Groups, o.req.Patterned = in.chosen, in.patterned
 	cancel()
+	if ownPast { // the history of the groups that were chosen
+		if o.req.Saved, err = s.LoadSaved(ctx, o.position, &o.snap, groupsOf(o.req.Groups)...); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := o.write.Ready(ctx, s, groupsOf(o.req.Groups)); err != nil {
 		return nil, nil, err
 	}

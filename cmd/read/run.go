@@ -135,6 +135,9 @@ func (o *consumeOptions) config(ses *cli.Session, cfg consume.Config) consume.Co
 		if pos.Kind == offset.OfStore {
 			return storePosition(ctx, o.app, pos.Ref, cfg.Group)
 		}
+		if pos.Kind == offset.CurrentAt || pos.Kind == offset.OfGroupAt {
+			return o.past(ctx, ses, pos, cfg.Group)
+		}
 		return o.saved(pos, cfg.Group)
 	}
 	return cfg
@@ -193,6 +196,16 @@ func (o *consumeOptions) saved(pos offset.Position, group string) (offset.Saved,
 		return o.app.PositionsOf(pos.Ref, &o.snapshot)
 	}
 	return offset.Saved{}, cli.Usagef("use group:G, file:F or checkpoint:DIR", "%s cannot be read here", pos)
+}
+
+// past reads where a group stood at an instant.
+func (o *consumeOptions) past(ctx context.Context, ses *cli.Session, pos offset.Position, group string) (none offset.Saved, err error) {
+	by, err := ses.LoadSaved(ctx, pos, &o.snapshot, group)
+	if err != nil {
+		return none, err
+	}
+	one, _ := by.For(group)
+	return one, nil
 }
 
 // guard holds a run that commits to the guard rails of the cluster.

@@ -118,6 +118,9 @@ func (o *rewriteOptions) parse(c *cobra.Command, args []string, clock offset.Clo
 	if o.scope, err = o.topics.Resolve(c); err != nil {
 		return err
 	}
+	if o.position.NeedsGroup() && o.position.Kind == offset.CurrentAt {
+		return cli.Usagef("name the group: --to group:GROUP@"+offset.FormatTime(o.position.At.Time), "%s is a group's commit, and a snapshot is no group", o.position)
+	}
 	own := o.position.Needs().Foreign || o.position.Kind == offset.ByPartition
 	if o.snap.UID == "" && o.snap.ID == "" && !o.allSources && !o.scope.Any() && !own {
 		return cli.Usagef("add --operator-uid, --operator-id, --topic TOPIC, or --all-sources (koffset checkpoint show lists them)", "which sources? none was chosen")

@@ -1,0 +1,110 @@
+package cli
+
+// Where groups stood in the past, which Kafka's own record of the commits tells.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/koffset/koffset/history"
+	"github.com/koffset/koffset/internal/text"
+	"github.com/koffset/koffset/offset"
+)
+
+// ReadHistory reads the history of groups, shows progress, and names the right that is missing. The time that is bounded is that in
+// which nothing moves.
+func (s *Session) ReadHistory(ctx context.Context, q history.Query) (*history.Report, error) {
+	ctx, moved, cancel := s.Moving(ctx, "read "+history.Topic)
+	defer cancel()
+	p := s.App.Streams.Progress("reading the commits")
+	defer p.Stop()
+	q.Now = s.App.Now
+	q.Progress = func(done, total int64) {
+		moved()
+		p.Set(done, total)
+	}
+	r, err := history.Read(ctx, s.Client, q)
+	if err != nil {
+		return nil, s.historyFault(Cause(ctx, err))
+	}
+	s.sayCounts(r.Counts)
+	return r, nil
+}
+
+// historyFault says what to do where the topic cannot be read.
+func (s *Session) historyFault(err error) error {
+	var t *history.TopicError
+	if !errors.As(err, &t) {
+		return err
+	}
+	hint := ""
+	switch service := hidingService(s.Settings.Brokers); {
+	case service != "" && (t.Denied() || t.Missing()):
+		hint = service + " does not let its users read that topic: what a group had before is not known there"
+	case t.Denied():
+		hint = "grant it: kafka-acls.sh … --add --allow-principal User:NAME --operation Read --topic " + history.Topic
+	}
+	return &Fault{Kind: t.ErrorKind(), Err: err, Hint: hint}
+}
+
+// hidingService is the managed service that the brokers' names belong to, of those that keep the topic to themselves.
+func hidingService(brokers []string) string {
+	for _, b := range brokers {
+		host, _, _ := strings.Cut(b, ":")
+		switch {
+		case strings.HasSuffix(host, ".confluent.cloud"):
+			return "Confluent Cloud"
+		case strings.HasSuffix(host, ".servicebus.windows.net"):
+			return "Azure Event Hubs"
+		case strings.Contains(host, ".kafka-serverless."):
+			return "Amazon MSK Serverless"
+		}
+	}
+	return ""
+}
+
+// sayCounts says what could not be read among the records.
+func (s *Session) sayCounts(c history.Counts) {
+	st := s.App.Streams
+	if c.Damaged > 0 {
+		newer := ""
+		if c.Newer > 0 {
+			newer = fmt.Sprintf(" (%d of a newer Kafka)", c.Newer)
+		}
+		st.Warn("%s of %s could not be decoded%s, the first: %v", text.Plural(c.Damaged, "record"), history.Topic, newer, c.FirstDamaged)
+	}
+	if c.Unknown > 0 {
+		st.Note("%s of types that this koffset does not know, which are not commits", text.Plural(c.Unknown, "record"))
+	}
+	if c.Orphans > 0 {
+		st.Warn("%s began before what was read: which commits they made final is not known", text.Plural(c.Orphans, "transaction"))
+	}
+}
+
+// savedThen reads what groups had committed at an instant.
+func (s *Session) savedThen(ctx context.Context, groups []string, at offset.Instant) (map[string]offset.Saved, error) {
+	if at.Time.After(s.App.Now()) {
+		return nil, Usagef("", "%s is in the future: it is %s now", offset.FormatTime(at.Time), offset.FormatTime(s.App.Now()))
+	}
+	then := &history.Then{At: at.Time}
+	r, err := s.ReadHistory(ctx, history.Query{Groups: groups, Each: then.Add})
+	if err != nil {
+		return nil, err
+	}
+	then.Tombstones, then.Now = r.Tombstones, r.At
+	out := map[string]offset.Saved{}
+	some := false
+	for _, g := range groups {
+		out[g] = then.Saved(r, g, s.Cluster.ID)
+		some = some || len(then.Partitions(g)) > 0
+	}
+	switch one := out[groups[0]]; {
+	case some && len(one.Offsets) == 0 && one.Rest == nil && len(groups) == 1:
+		return nil, Faultf(offset.KindNotFound, "koffset history "+offset.NameText(groups[0])+" shows what it had when", "group %q had no commit at %s", groups[0], offset.FormatTime(at.Time))
+	case !some && r.Err() == nil:
+		return nil, Faultf(offset.KindNotFound, "koffset history --deleted lists what can still be read of deleted groups", "no commit of group %s is left in %s", text.Some(offset.NameTexts(groups), 3), history.Topic)
+	}
+	return out, nil
+}
