@@ -37,7 +37,7 @@ func DefaultMends() Mends {
 	return Mends{PastEnd: MendEnd, BelowStart: MendStart, Negative: MendDelete, Gone: MendDelete, NewerEpoch: MendClear, NoCommit: MendStart}
 }
 
-// BuildRepair plans what mends the sick commits in the request's scope. Healthy rows are not in the plan. It is pure.
+// BuildRepair plans the repair of invalid commits in the request's scope. Healthy rows are not in the plan. It is pure.
 func BuildRepair(r *Request, f *Facts, m Mends) (*Built, error) {
 	b := &Built{Plan: &Plan{Verb: r.Verb, Asked: r.Asked, ClusterID: f.ClusterID, Isolation: r.Rules.Isolation}}
 	return b.eachGroup(r, f, func(g *GroupFacts) error { return b.repairGroup(r, f, g, m) })

@@ -50,7 +50,7 @@ func (f *strategyFlags) query(a *cli.App, c *cobra.Command) (q migrate.Query, er
 		q.Rules.MaxAgain = &f.maxAgain
 	}
 	if f.window < 1 {
-		return q, cli.Usagef("", "--window %d: a number of records from 1 on", f.window)
+		return q, cli.Usagef("", "--window must be at least 1, not %d", f.window)
 	}
 	q.Window = f.window
 	byTable := slices.Contains(q.Rules.Strategies, migrate.ByTable)
