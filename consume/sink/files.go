@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gofrs/flock"
+
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/internal/wholefile"
 	"github.com/koffset/koffset/offset"
@@ -36,6 +38,7 @@ type Files struct {
 	opts FilesOptions
 	enc  Encoder
 	buf  []byte
+	hold *flock.Flock // on the folder, while it is open; nil where folders cannot be locked
 
 	dirMu   sync.Mutex // held while the folder is synced
 	mu      sync.Mutex // of what Persist shares with the other methods
@@ -107,10 +110,18 @@ func dirErrorf(hint, format string, args ...any) error {
 
 // Open implements consume.Sink. A fresh start wants a folder without parts; a restored one takes back what came after its
 // checkpoint, and refuses where that cannot be done. The error is a *DirError, or the file system's.
-func (s *Files) Open(_ context.Context, r *consume.Restored) error {
+func (s *Files) Open(_ context.Context, r *consume.Restored) (err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
+	if s.hold, err = holdFolder(s.dir); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.letGo()
+		}
+	}()
 	found, err := s.scan()
 	if err != nil {
 		return err
@@ -357,5 +368,6 @@ func (s *Files) Close(context.Context) error {
 		}
 	}
 	s.closing, s.open = nil, nil
+	s.letGo()
 	return errors.Join(errs...)
 }
