@@ -70,7 +70,7 @@ type Window struct {
 func WindowOf(samples ...Sample) Window {
 	var w Window
 	for _, s := range samples {
-		w.Memory.next(s)
+		w.Memory.next(s, false)
 	}
 	w.Samples = samples[max(0, len(samples)-WindowSamples):]
 	w.Status = StatusOK

@@ -354,7 +354,9 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 		p.flat = int32(h.looks)
 	}
 	p.commits[h.looks%WindowSamples] = value
-	p.memory.next(now)
+	probed := !now.Unread && p.probedAt(r, value, now, iso)
+	w.Drained = probed && p.probed == probeDrained
+	p.memory.next(now, w.Drained)
 	w.Memory = p.memory
 	var l *logTrack
 	if t := h.logs[r.Topic]; t != nil && int(r.Partition.Partition) < len(t.parts) {
@@ -365,15 +367,7 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 		j.diagnosis = Diagnose(w, h.rules)
 		return
 	}
-	from := r.Bounds.Start
-	if !now.NoCommit {
-		from = max(value, from)
-	}
-	if r.Bounds.EndFor(iso) < p.drainedUntil {
-		p.probed = probeNone // the log was cut off below what the fetch saw, and other records come to the same offsets
-	}
-	probed := p.probed != probeNone && p.probedFrom == from && (p.probed != probeDrained || now.End <= p.drainedUntil)
-	w.Drained = probed && p.probed == probeDrained
+	from := r.from(value, now)
 	if l != nil && !now.NoCommit {
 		w.Age = l.line.Age(from, at)
 		if w.Retention.BySize {
@@ -389,6 +383,22 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 	if d := &j.diagnosis; !probed && now.End > from && d.worthAFetch(w.Age) {
 		j.suspect(Suspect{GroupPartition{r.Group, r.Partition}, from, now.End, r.TopicID})
 	}
+}
+
+// from is where the reader of a row that was read goes on, or would begin.
+func (r *Row) from(value int64, now Sample) int64 {
+	if now.NoCommit {
+		return r.Bounds.Start
+	}
+	return max(value, r.Bounds.Start)
+}
+
+// probedAt says that what a fetch found holds for the present row.
+func (p *partTrack) probedAt(r *Row, value int64, now Sample, iso offset.Isolation) bool {
+	if r.Bounds.EndFor(iso) < p.drainedUntil {
+		p.probed = probeNone // the log was cut off below what the fetch saw, and other records come to the same offsets
+	}
+	return p.probed != probeNone && p.probedFrom == r.from(value, now) && (p.probed != probeDrained || now.End <= p.drainedUntil)
 }
 
 // worthAFetch says that a fetch would tell more: a commit stands still, or is missing, or its age is not known well.

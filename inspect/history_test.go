@@ -205,6 +205,63 @@ func TestHistoryProbedWithoutATime(t *testing.T) {
 	}
 }
 
+// A night in which only a transaction's marker was left to read is not the usual time between two commits: a reader that hangs
+// in the morning is stalled after the stall time, not after three nights.
+func TestHistoryMarkersAreNoGap(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	i, x := 0, Suspect{GroupPartition{"g", offset.Partition{Topic: "x"}}, 7, 8, ""}
+	see := func(commit, end int64) Diagnosis {
+		s := look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(end)}})
+		s.Groups[0].Application, s.Groups[0].State = AppNone, "Stable"
+		s.Groups[0].Members = []Member{{ID: "m", Assigned: []offset.Partition{x.Partition}}}
+		i++
+		return verdicts(h, t0.Add(time.Duration(i)*15*time.Second), s)["g/x:0"]
+	}
+	see(7, 8) // a marker is at 7
+	h.Probed(x, nil)
+	for range 2000 {
+		if d := see(7, 8); d.Health != HealthOK {
+			t.Fatalf("at a marker: %s (%s)", d.Health, d.Why())
+		}
+	}
+	see(7, 10)
+	see(9, 10)
+	see(9, 20)
+	for range 4 {
+		see(9, 20)
+	}
+	if d := see(9, 20); d.Health != HealthStalled || d.Threshold != time.Minute {
+		t.Errorf("it hangs: %s after %s of %s", d.Health, d.Still, d.Threshold)
+	}
+}
+
+// A reader that stood still for a night and has kept at its end since then is stalled after the stall time when it hangs again.
+func TestHistoryOneNightIsNoUsualGap(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	i := 0
+	see := func(commit, end int64) Diagnosis {
+		s := look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(end)}})
+		s.Groups[0].Application, s.Groups[0].State = AppNone, "Stable"
+		s.Groups[0].Members = []Member{{ID: "m", Assigned: []offset.Partition{{Topic: "x"}}}}
+		i++
+		return verdicts(h, t0.Add(time.Duration(i)*15*time.Second), s)["g/x:0"]
+	}
+	for range 2000 {
+		see(7, 100)
+	}
+	for n := range int64(20) {
+		if d := see(100+n, 100+n); d.Health != HealthOK {
+			t.Fatalf("it reads again: %s (%s)", d.Health, d.Why())
+		}
+	}
+	for range 5 {
+		see(119, 200)
+	}
+	if d := see(119, 200); d.Health != HealthStalled || d.Threshold != time.Minute {
+		t.Errorf("it hangs again: %s after %s of %s", d.Health, d.Still, d.Threshold)
+	}
+}
+
 // More suspects than one look may fetch are all fetched in turn, though the first ones are suspect again each time.
 func TestHistorySuspectsTakeTurns(t *testing.T) {
 	const parts = 2000

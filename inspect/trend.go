@@ -8,6 +8,7 @@ import (
 // Memory is what a partition's older samples leave behind when they drop out of the window. The zero value knows nothing.
 type Memory struct {
 	known     bool
+	rested    bool // a fetch showed, since records wait, that there were none but markers
 	nextGap   uint8
 	last      int64     // the last commit seen
 	since     int64     // since when the commit has its value, as far as was seen; milliseconds, 0 is not seen
@@ -17,9 +18,10 @@ type Memory struct {
 }
 
 // next takes one more sample in. Time that a reader had nothing to read in is no gap: a topic that sleeps at night would
-// otherwise excuse a reader that hangs in the morning. A look that failed changes nothing: the commit is compared with the
-// last one that was seen.
-func (m *Memory) next(s Sample) {
+// otherwise excuse a reader that hangs in the morning. Nor is a reader given anything to read by the transaction markers that
+// a fetch has shown to be all that is left (drained). A look that failed changes nothing: the commit is compared with the last
+// one that was seen.
+func (m *Memory) next(s Sample, drained bool) {
 	if s.Unread {
 		return
 	}
@@ -35,17 +37,29 @@ func (m *Memory) next(s Sample) {
 		case m.waiting == 0:
 			m.waiting = at
 		}
+		m.rested = m.waiting != 0 && (m.rested || drained)
 		return
 	}
-	if m.known && m.waiting != 0 && s.Committed > m.last {
-		m.gaps[m.nextGap%4] = uint32(min(at-m.waiting, math.MaxUint32))
-		m.nextGap++
+	if m.known && s.Committed > m.last && !m.rested {
+		m.learn(at)
 	}
 	m.known, m.last = true, s.Committed
-	m.since, m.endAtMove, m.waiting = at, s.End, 0
+	m.since, m.endAtMove, m.waiting, m.rested = at, s.End, 0, false
 	if lagging {
 		m.waiting = at
 	}
+}
+
+// learn notes how long the records waited that a commit at this moment is for. Those that came and were committed between two
+// looks were waited for by no look: that is a short time, and no reason to keep a long one, since a reader that stood for a night
+// and keeps at its end after it would have that night as its usual time for ever.
+func (m *Memory) learn(at int64) {
+	gap := int64(1)
+	if m.waiting != 0 {
+		gap = max(gap, at-m.waiting)
+	}
+	m.gaps[m.nextGap%4] = uint32(min(gap, math.MaxUint32))
+	m.nextGap++
 }
 
 // gap is the longest of the last four times between commits, zero while none was seen.
