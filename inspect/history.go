@@ -380,7 +380,7 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 		w.Age = UnknownAge(AgeDenied)
 	}
 	j.diagnosis = Diagnose(w, h.rules)
-	if d := &j.diagnosis; !probed && now.End > from && d.worthAFetch(w.Age) {
+	if d := &j.diagnosis; !probed && now.End > from && (d.worthAFetch(w.Age) || d.Lag > 0 && l != nil && l.line.guessed(from)) {
 		j.suspect(Suspect{GroupPartition{r.Group, r.Partition}, from, now.End, r.TopicID})
 	}
 }

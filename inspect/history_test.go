@@ -132,6 +132,36 @@ func TestHistoryProbed(t *testing.T) {
 	}
 }
 
+// Records need not be in the order of their times: one that is two years old says nothing about those behind it, and the age of
+// a reader that has passed it does not rest on it for longer than until the next fetch.
+func TestHistoryOfAnOldRecordAmongYoungOnes(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	see := func(i int, commit int64) Diagnosis {
+		d := verdicts(h, t0.Add(time.Duration(i)*10*time.Second), look(map[string]map[string][]int64{"g": {"x": {commit}}}, map[string][]offset.Bounds{"x": {full(100_000)}}))["g/x:0"]
+		for _, s := range h.Suspects() {
+			found := offset.Record{Offset: s.From, Time: t0.Add(-time.Hour)}
+			if s.From == 10 {
+				found.Time = t0.AddDate(-2, 0, 0)
+			}
+			h.Probed(s, &found)
+		}
+		return d
+	}
+	see(0, 10)
+	if d := see(1, 10); d.LagTime.Basis != LagExact || d.LagTime.D < 2*365*24*time.Hour {
+		t.Fatalf("the old record is next: %+v", d.LagTime)
+	}
+	see(2, 100)
+	for i := range 20 {
+		if d := see(3+i, int64(200+100*i)); !d.LagTime.Known || d.LagTime.D > 70*time.Minute || d.LagTime.D < 50*time.Minute || d.Verdicts.Has(HealthBehind) {
+			t.Fatalf("look %d, past the old record: %+v, %s", 3+i, d.LagTime, d.Health)
+		}
+	}
+	if n := h.logs["x"].parts[0].line.seeds; n > maxSeeds {
+		t.Errorf("%d times of records are kept", n)
+	}
+}
+
 // An age lasts no longer than the record that it rests on, nor than the topic.
 func TestHistoryProbesAreOfARecord(t *testing.T) {
 	h := NewHistory(DefaultRules())

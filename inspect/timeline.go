@@ -77,20 +77,44 @@ func (t *Timeline) Age(offset int64, now time.Time) LagTime {
 	return LagTime{D: time.Duration(max(0, ms-at)) * time.Millisecond, Known: true, Basis: LagInterpolated, Record: offset}
 }
 
+// maxSeeds is how many seeds a Timeline keeps: those at the highest offsets.
+const maxSeeds = 4
+
 // Seed tells that a record at an offset has this time, learned from the record itself. It reaches back before the first
 // sample, so that a lag older than the samples is not only "at least". A time that is not older than the first sample, or
-// an offset that is, adds nothing.
+// an offset that is, adds nothing. Records need not be in the order of their times, so that each seed says little about the
+// offsets above it: a later one stands beside it, and not for it.
 func (t *Timeline) Seed(at time.Time, offset int64) {
 	p := timePoint{at.UnixMilli(), offset}
-	if len(t.points) == 0 || at.IsZero() || p.ms >= t.points[0].ms || p.end >= t.points[0].end {
+	if len(t.points) == t.seeds || at.IsZero() || p.ms >= t.points[t.seeds].ms || p.end >= t.points[t.seeds].end {
 		return
 	}
-	if len(t.points) == timelinePoints {
-		t.points = append(t.points[:1], t.points[2:]...)
-		t.seeds = min(t.seeds, 1)
+	i := 0
+	for i < t.seeds && t.points[i].end < p.end {
+		i++
 	}
-	t.points = slices.Insert(t.points, 0, p)
+	if i < t.seeds && t.points[i].end == p.end {
+		t.points[i] = p
+		return
+	}
+	switch {
+	case t.seeds == maxSeeds && i == 0:
+		return
+	case t.seeds == maxSeeds:
+		t.points = slices.Delete(t.points, 0, 1)
+		t.seeds, i = t.seeds-1, i-1
+	case len(t.points) == timelinePoints:
+		t.points = slices.Delete(t.points, t.seeds+1, t.seeds+2)
+	}
+	t.points = slices.Insert(t.points, i, p)
 	t.seeds++
+}
+
+// guessed says that the age at an offset is interpolated from the time of a record below it, and from no look that saw the log
+// end there: as right as the times of the records between are in order.
+func (t *Timeline) guessed(offset int64) bool {
+	known := func(p timePoint) bool { return p.end == offset }
+	return t.seeds > 0 && offset > t.points[0].end && offset < t.points[t.seeds].end && !slices.ContainsFunc(t.points[:t.seeds], known)
 }
 
 // Removed tells that the log starts at an offset now: times of records that are gone say nothing about those that are left,
