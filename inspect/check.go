@@ -90,6 +90,7 @@ type verdictsOf struct {
 	found   []Violation
 	blind   []Blind
 	lacking map[string][]offset.Partition // never committed, by group
+	untimed map[string][]LagTime          // of rows that have no next record to fetch, by group
 }
 
 func (v *verdictsOf) add(p GroupPartition, rule CheckRule, value, limit Measure, format string, args ...any) {
@@ -103,6 +104,9 @@ func (v *verdictsOf) unseen(p GroupPartition, format string, args ...any) {
 // row holds one partition to the limits.
 func (v *verdictsOf) row(r *Row, d *Diagnosis) {
 	p := GroupPartition{r.Group, r.Partition}
+	if _, ok := r.next(); !ok && d.Health != HealthNoCommit {
+		v.untimed[r.Group] = append(v.untimed[r.Group], d.LagTime)
+	}
 	switch r.Status {
 	case StatusPastLogEnd, StatusBelowLogStart, StatusInvalidCommit:
 		v.add(p, RuleStatus, Measure{Word: string(r.Status)}, Measure{}, "%s: %s", r.Status, d.why(Health(r.Status)))
@@ -193,7 +197,11 @@ func (v *verdictsOf) ages(groups []CheckedGroup, times map[GroupPartition]TimedL
 	}
 	sums := make(map[string]*AgeSum, len(groups))
 	for i := range groups {
-		sums[groups[i].Name] = &AgeSum{}
+		sum := &AgeSum{}
+		for _, t := range v.untimed[groups[i].Name] {
+			sum.Add(t) // what a fetch was not asked for is not known to be young
+		}
+		sums[groups[i].Name] = sum
 	}
 	for p, t := range times {
 		age := t.BehindNow(now)

@@ -46,7 +46,7 @@ func (c *Checker) Settled() bool { return len(c.failing) == 0 && !c.undecided }
 
 // Look takes one look. The error is set only where nothing could be read.
 func (c *Checker) Look(ctx context.Context) error {
-	v := verdictsOf{limits: c.Limits, within: c.Sampler.History.Rules().ExpireWithin, lacking: map[string][]offset.Partition{}}
+	v := verdictsOf{limits: c.Limits, within: c.Sampler.History.Rules().ExpireWithin, lacking: map[string][]offset.Partition{}, untimed: map[string][]LagTime{}}
 	health := map[string]*GroupHealth{}
 	commits, waiting := map[GroupPartition]int64{}, map[GroupPartition]bool{}
 	l, err := c.Sampler.Look(ctx, func(d *Description, r *Row, dg *Diagnosis) {
