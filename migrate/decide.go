@@ -73,7 +73,7 @@ func (d decision) decide() (t Translation, ok bool) {
 		return t, ok
 	}
 	if n := d.lastRead(); n >= 0 {
-		if d.late(n) {
+		if late, _ := d.late(n); late {
 			return t, false // nothing weaker: it would read again what comes later
 		}
 		return d.lost(d.afterRead(n)), true
@@ -228,14 +228,15 @@ func (d decision) between(f Fingerprint) int64 {
 	return int64(i)
 }
 
-// late says that the copy ends with a record before the last one read, or that it may: the nearer ones are on their way.
-func (d decision) late(n int) bool {
+// late says that the copy ends with a record before the last one read, or that it may: the nearer ones are on their way. known is
+// false where it may: all that is there looks like others, so that nobody can tell which of them it is.
+func (d decision) late(n int) (late, known bool) {
 	s := d.e.Stretch
 	if !s.AtEnd || n < len(s.Seen)-1 {
-		return false
+		return false, true
 	}
 	_, copied, known := d.left(n)
-	return !known || copied > 0
+	return !known || copied > 0, known
 }
 
 // afterRead is the position behind the last copy of a record that was read.
@@ -471,6 +472,10 @@ func (x translator) whyNoRecord() string {
 		return fmt.Sprintf("searching failed: %v", s.Err)
 	}
 	if n := d.lastRead(); n >= 0 {
+		if _, known := d.late(n); !known {
+			return fmt.Sprintf("the last record read (%s) has look-alikes that were read too, and how many of them are on the target yet cannot be told (log end %d)",
+				describe(a.Before[0]), x.e.Bounds.End)
+		}
 		return fmt.Sprintf("the last record read (%s) is not on the target yet: it ends with a copy of source offset %d (log end %d)",
 			describe(a.Before[0]), d.print(s.Seen[n]).Offset, x.e.Bounds.End)
 	}

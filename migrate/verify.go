@@ -127,10 +127,12 @@ func (c Checked) unresolved(i *Item) Checked {
 	}
 	if a := i.Row.Around; a != nil && i.Evidence.Stretch != nil {
 		d := decision{r: i.Row, e: i.Evidence, a: a}
-		if n := d.lastRead(); n >= 0 && d.late(n) {
-			c.Verdict = VerdictBehind
-			c.Detail = fmt.Sprintf("the target's log ends with a copy of source offset %d, before the position", d.print(i.Evidence.Stretch.Seen[n]).Offset)
-			return c
+		if n := d.lastRead(); n >= 0 {
+			if late, known := d.late(n); late && known {
+				c.Verdict = VerdictBehind
+				c.Detail = fmt.Sprintf("the target's log ends with a copy of source offset %d, before the position", d.print(i.Evidence.Stretch.Seen[n]).Offset)
+				return c
+			}
 		}
 	}
 	c.Verdict, c.Detail = VerdictUnknown, strings.Join(i.Reasons, "; ")

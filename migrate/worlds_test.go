@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -465,5 +466,26 @@ func TestVerifyAmongIdenticalRecords(t *testing.T) {
 		if got[0].Verdict != migrate.VerdictUnknown {
 			t.Errorf("5 at the source, %d on the target: %s: %s", at, got[0].Verdict, got[0].Detail)
 		}
+	}
+}
+
+// All of them were read and copied: how many of them are there cannot be told either, so that the group is not behind, and no record is
+// missing by name.
+func TestVerifyBehindIdenticalRecords(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "identical", 1)
+		for range 5 {
+			kafkatest.Produce(t, cl, &kgo.Record{Topic: "identical", Timestamp: time.UnixMilli(1_700_000_000_000), Key: []byte("k"), Value: []byte("v")})
+		}
+		kafkatest.Commit(t, cl, "g", kafkatest.At("identical", 0, 5))
+	}
+	got, err := migrate.Verify(t.Context(), dst, export(t, src, "g"), migrate.Mapping{}, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Verdict != migrate.VerdictUnknown || !strings.Contains(got[0].Detail, "has look-alikes that were read too") {
+		t.Errorf("%s: %s", got[0].Verdict, got[0].Detail)
 	}
 }
