@@ -26,6 +26,15 @@ type Between struct {
 // empty says that nothing lies between, so that both offsets are one place.
 func (b Between) empty() bool { return b.Whole && b.Records+b.Uncommitted == 0 }
 
+// removed is what was counted from the log start on, where the stretch begins before it: what lay there is gone, and only that something
+// is left is known.
+func (b Between) removed(start int64) Between {
+	if b.Records > 0 || b.Err != nil {
+		return b
+	}
+	return Between{Err: fmt.Errorf("the log start is %d by now", start)}
+}
+
 // unclear says that it is not known whether the two are one place, and why.
 func (b Between) unclear() (why string, yes bool) {
 	switch {

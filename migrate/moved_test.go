@@ -160,3 +160,59 @@ func TestFurtherNotReadable(t *testing.T) {
 	}
 	judgeFurther(t, dst, translate(t, src, dst, "g", table), migrate.VerdictAhead)
 }
+
+// The log start moved past what sync committed: what lay between it and another client's commit is gone. Records that are left between
+// them tell that the group was moved, and nothing else does.
+func TestFurtherThanTheLogStart(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "further", 1)
+		kafkatest.Produce(t, cl, kafkatest.Records("further", 0, 20, 1_700_000_000_000, 1000)...)
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("further", 0, 10))
+	dir := t.TempDir()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	syncRound(t, s, src, dst, dir, noCrash, "g")
+	kafkatest.DeleteRecords(t, dst, "further", 0, 15)
+	for _, c := range []struct {
+		at   int64
+		want migrate.SyncStep
+	}{{15, migrate.StepNotKnown}, {12, migrate.StepNotKnown}, {10, migrate.StepNone}, {16, migrate.StepTakenOver}} {
+		kafkatest.Commit(t, dst, "g", kafkatest.At("further", 0, c.at))
+		r := syncRound(t, s, src, dst, dir, noCrash, "g")
+		if len(r.Look.Steps[c.want]) != 1 {
+			t.Errorf("%d on the target: %v, want %s", c.at, r.Look.Steps, c.want)
+		}
+		if i := r.Look.Steps[migrate.StepNotKnown]; len(i) == 1 && !strings.Contains(i[0].Unclear(), "log start is 15") {
+			t.Errorf("%d on the target: %s", c.at, i[0].Unclear())
+		}
+	}
+}
+
+// A topic is made anew on the target, and somebody has read on there already when sync meets it: the group is theirs, as one that was
+// ahead when it was met first.
+func TestFurtherOnATopicMadeAnew(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	rs := func() []*kgo.Record { return kafkatest.Records("further", 0, 20, 1_700_000_000_000, 1000) }
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "further", 1)
+		kafkatest.Produce(t, cl, rs()...)
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("further", 0, 8))
+	dir := t.TempDir()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now, Retention: time.Hour}
+	syncRound(t, s, src, dst, dir, noCrash, "g")
+	kafkatest.DeleteTopic(t, dst, "further")
+	kafkatest.CreateTopic(t, dst, "further", 1)
+	kafkatest.Produce(t, dst, rs()[4:]...)                       // 8 at the source is 4 there now
+	kafkatest.Commit(t, dst, "g", kafkatest.At("further", 0, 8)) // the number that sync had committed
+	if r := syncRound(t, s, src, dst, dir, noCrash, "g"); r.Planned.Effect.Ahead != 1 {
+		t.Errorf("met on the new topic: %v, %+v", r.Look.Steps, r.Planned.Effect)
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("further", 0, 15))
+	if r := syncRound(t, s, src, dst, dir, noCrash, "g"); len(r.Look.Steps[migrate.StepTakenOver]) != 1 || committedAt(t, dst, "g", "further") != 8 {
+		t.Errorf("then: %v, the target has %d", r.Look.Steps, committedAt(t, dst, "g", "further"))
+	}
+}

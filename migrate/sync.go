@@ -149,9 +149,14 @@ func (s *Syncer) countMoved(ctx context.Context, target *kgo.Client, items []*It
 		i.moved = map[int64]Between{}
 		for _, to := range was.committed() {
 			from, until := min(to.Target, i.Current.Offset), max(to.Target, i.Current.Offset)
-			if from < until && from >= b.Start && until <= b.End {
-				gaps = append(gaps, gap{part: i.Target, from: from, until: until, stable: b.LastStable, most: 1, set: func(b Between) { i.moved[to.Target] = b }})
+			if from == until || until > b.End {
+				continue
 			}
+			set := func(b Between) { i.moved[to.Target] = b }
+			if from < b.Start {
+				set = func(got Between) { i.moved[to.Target] = got.removed(b.Start) }
+			}
+			gaps = append(gaps, gap{part: i.Target, from: min(max(from, b.Start), until), until: until, stable: b.LastStable, most: 1, set: set})
 		}
 	}
 	countGaps(ctx, target, gaps)
@@ -246,7 +251,9 @@ func (s *Syncer) Carried(ctx context.Context, r *SyncRound) error {
 	now := s.Clock()
 	r.commits(func(i *Item, to Sync) { rows[i.key()] = Carried{Sync: to, Logs: i.Logs, At: now} })
 	for _, i := range r.Result.Items {
-		if _, known := s.carried[i.key()]; !known && i.Resolved() && i.ahead() && !r.rewinds {
+		// What is known of a topic that was made anew since is of another log.
+		was, known := s.carried[i.key()]
+		if (!known || was.Logs.replaced(i.Logs)) && i.Resolved() && i.ahead() && !r.rewinds {
 			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, Logs: i.Logs, At: now, TakenOver: true}
 		}
 	}
