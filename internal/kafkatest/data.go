@@ -3,6 +3,7 @@ package kafkatest
 // Topics and records: create, produce with chosen times, delete records, read the bounds.
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -25,13 +26,19 @@ func CreateTopic(t testing.TB, cl *kgo.Client, topic string, partitions int32, c
 	for i := 0; i < len(configs); i += 2 {
 		all[configs[i]] = &configs[i+1]
 	}
-	resp, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, all, topic)
-	if err == nil {
-		err = resp.Err
-	}
-	if err != nil {
-		t.Fatalf("create topic %s with %d partitions: %v", topic, partitions, err)
-	}
+	Until(t, "a broker takes topic "+topic, func() bool {
+		resp, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, all, topic)
+		if err == nil {
+			err = resp.Err
+		}
+		if errors.Is(err, kerr.InvalidReplicationFactor) {
+			return false // one replica is too many while the controller has heard of no broker for a session: a busy machine
+		}
+		if err != nil {
+			t.Fatalf("create topic %s with %d partitions: %v", topic, partitions, err)
+		}
+		return true
+	})
 	WaitLeaders(t, cl, topic, partitions)
 }
 
