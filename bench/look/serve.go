@@ -6,16 +6,11 @@ package main
 // the memory of a `koffset serve` of its own; drawing the live view; the exact lag in time of 2,000 partitions.
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -126,28 +121,17 @@ func lagTimeRow(ctx context.Context, cl *kgo.Client, runs int) (measure.Row, err
 // scrapeRow is the time of a compressed scrape, and the largest that the process was after ten refreshes.
 func scrapeRow(ctx context.Context, addr, bin string, runs int) (measure.Row, error) {
 	r := measure.Row{Job: "serve: a scrape with every partition", MaxTime: 300 * time.Millisecond, MaxMemory: 300 << 20}
-	c := exec.CommandContext(ctx, bin, "-b", addr, "serve", "--listen", "127.0.0.1:0", "--interval", "1s")
-	c.Env = append(os.Environ(), "HOME="+os.TempDir())
-	stderr, err := c.StderrPipe()
+	s, err := measure.Serve(ctx, measure.Command{Path: bin, Args: []string{"-b", addr, "serve", "--listen", "127.0.0.1:0", "--interval", "1s"}, Env: []string{"HOME=" + os.TempDir()}})
 	if err != nil {
 		return r, err
 	}
-	if err := c.Start(); err != nil {
-		return r, err
-	}
-	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
-	url := ""
-	for sc := bufio.NewScanner(stderr); url == "" && sc.Scan(); {
-		if m := regexp.MustCompile(`serving (\S+)/metrics`).FindStringSubmatch(sc.Text()); m != nil {
-			url = m[1] + "/metrics"
-		}
-	}
+	defer s.Stop()
 	refreshes := regexp.MustCompile(`(?m)^koffset_refreshes_total (\d+)`)
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; n < 10; {
 		<-tick.C
-		body, _, err := get(ctx, url, "identity")
+		body, _, err := s.Scrape(ctx, "identity")
 		if err != nil {
 			return r, err
 		}
@@ -157,7 +141,7 @@ func scrapeRow(ctx context.Context, addr, bin string, runs int) (measure.Row, er
 	}
 	var took []time.Duration
 	for range runs {
-		body, d, err := get(ctx, url, "gzip")
+		body, d, err := s.Scrape(ctx, "gzip")
 		if err != nil {
 			return r, err
 		}
@@ -167,37 +151,6 @@ func scrapeRow(ctx context.Context, addr, bin string, runs int) (measure.Row, er
 		took = append(took, d)
 	}
 	r.Ours = measure.Median(took)
-	r.MaxRSS, err = peak(c.Process.Pid)
+	r.MaxRSS, err = s.Peak()
 	return r, err
-}
-
-func get(ctx context.Context, url, encoding string) (string, time.Duration, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", 0, err
-	}
-	req.Header.Set("Accept-Encoding", encoding)
-	start := time.Now()
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	return string(b), time.Since(start), err
-}
-
-// peak is the largest resident size of a process so far.
-func peak(pid int) (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
-			kb, err := strconv.ParseInt(f[1], 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, fmt.Errorf("process %d does not tell its size", pid)
 }

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -53,12 +52,11 @@ func run(ctx context.Context, of, runs int, verbose bool) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &bench{dir: dir, bin: filepath.Join(dir, "koffset"), runs: runs, verbose: verbose}
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("build koffset: %w", err)
+	bin, err := measure.Build(ctx, dir)
+	if err != nil {
+		return false, err
 	}
+	b := &bench{dir: dir, bin: bin, runs: runs, verbose: verbose}
 	// Small indexes: 13,000 partitions have two files of 10 MB each otherwise, which are mapped. A broker that is busy stays.
 	b.kafka, err = kafkatest.StartKafka(ctx, kafkatest.Options{Proxied: true, HeapMB: 3072, Properties: map[string]string{
 		"log.index.size.max.bytes": "4096", "broker.session.timeout.ms": "60000", "log.initial.task.delay.ms": "3600000", "log.retention.check.interval.ms": "3600000",
