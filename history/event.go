@@ -1,10 +1,10 @@
 package history
 
 import (
-	"encoding/base64"
 	"strings"
 	"time"
 
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -138,9 +138,4 @@ type Event struct {
 }
 
 // TopicID is the topic's id as Kafka prints it, empty where it is not known.
-func (e *Event) TopicID() string {
-	if e.ID == [16]byte{} {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(e.ID[:])
-}
+func (e *Event) TopicID() string { return inspect.TopicIDText(e.ID) }

@@ -122,10 +122,7 @@ func ReadTopics(ctx context.Context, cl *kgo.Client, names []string) (map[string
 		if rt.Topic == nil {
 			continue
 		}
-		t := Topic{Name: *rt.Topic, ID: rt.TopicID, Internal: rt.IsInternal, Err: kerr.ErrorForCode(rt.ErrorCode)}
-		if t.ID != [16]byte{} {
-			t.id = base64.RawURLEncoding.EncodeToString(t.ID[:])
-		}
+		t := Topic{Name: *rt.Topic, ID: rt.TopicID, id: TopicIDText(rt.TopicID), Internal: rt.IsInternal, Err: kerr.ErrorForCode(rt.ErrorCode)}
 		for _, rp := range rt.Partitions {
 			p := TopicPartition{Number: rp.Partition, Leader: rp.Leader, LeaderEpoch: rp.LeaderEpoch, Replicas: rp.Replicas, InSync: rp.ISR}
 			// REPLICA_NOT_AVAILABLE only says that a follower is down: the leader answers.
@@ -151,9 +148,16 @@ func LeaderOf(topics map[string]Topic, p offset.Partition) (node int32, ok bool)
 	return one.Leader, ok && one.Err == nil && one.Leader >= 0
 }
 
-// TopicID is how a topic id is written: Kafka's unpadded URL-safe base64, 22 characters. It is empty where the broker
-// tells no id.
+// TopicID is the topic's id as [TopicIDText] writes it, empty where the broker tells none.
 func (t Topic) TopicID() string { return t.id }
+
+// TopicIDText is how Kafka writes a topic id: unpadded URL-safe base64, 22 characters. It is empty for the zero id, which is none.
+func TopicIDText(id [16]byte) string {
+	if id == [16]byte{} {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
 
 // VisibleNames are the names of the topics that are no error, sorted.
 func VisibleNames(topics map[string]Topic) []string {
