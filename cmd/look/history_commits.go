@@ -105,10 +105,7 @@ func (v *commitView) row(e *history.Event) {
 		topic, partition = render.String(e.Topic), render.Int32(e.Partition.Partition)
 	}
 	if e.Commit != nil {
-		off, meta = render.Int(e.Commit.Offset), render.String(e.Commit.Metadata)
-		if n, known := e.Commit.LeaderEpoch.Get(); known {
-			epoch = render.Int32(n)
-		}
+		off, meta, epoch = render.Int(e.Commit.Offset), render.String(e.Commit.Metadata), leaderEpochCell(e.Commit.LeaderEpoch)
 	}
 	if e.Delta != nil {
 		delta = render.Int(*e.Delta)

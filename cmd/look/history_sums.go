@@ -235,10 +235,7 @@ func (v *deletedView) finish(*history.Report) int64 {
 		g := v.gone[k]
 		last, meta, epoch := render.None(), render.None(), render.None()
 		if g.last != nil {
-			last, meta = render.Int(g.last.Offset), render.String(g.last.Metadata)
-			if n, known := g.last.LeaderEpoch.Get(); known {
-				epoch = render.Int32(n)
-			}
+			last, meta, epoch = render.Int(g.last.Offset), render.String(g.last.Metadata), leaderEpochCell(g.last.LeaderEpoch)
 		}
 		v.w.Row(render.Name(k.group), render.String(k.Topic), render.Int32(k.Partition.Partition), last, render.Time(g.at), render.Time(g.removed), render.Text(string(g.cause)),
 			meta, epoch, render.Text(g.topicID))

@@ -158,10 +158,7 @@ func partitionCells(cells []render.Cell, r *inspect.Row, dg *inspect.Diagnosis, 
 		client, host, id, static, me = render.None(), render.None(), render.None(), render.None(), render.None()
 	)
 	if c := r.Committed; c != nil {
-		committed, metadata = render.Int(c.Offset), render.Text(c.Metadata)
-		if n, ok := c.LeaderEpoch.Get(); ok {
-			epoch = render.Int32(n)
-		}
+		committed, metadata, epoch = render.Int(c.Offset), render.Text(c.Metadata), leaderEpochCell(c.LeaderEpoch)
 	}
 	if r.ShareStart != nil {
 		share = render.Int(*r.ShareStart)
@@ -338,4 +335,12 @@ func assignment(parts []offset.Partition) string {
 		specs = append(specs, spec.String())
 	}
 	return strings.Join(specs, ";")
+}
+
+// leaderEpochCell is none for an epoch that is not known.
+func leaderEpochCell(e offset.LeaderEpoch) render.Cell {
+	if n, known := e.Get(); known {
+		return render.Int32(n)
+	}
+	return render.None()
 }
