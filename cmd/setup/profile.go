@@ -75,27 +75,15 @@ func newProfileShow(a *cli.App) *cobra.Command {
 		Long: `Show the settings that a profile gives, each with the place it came from. --resolved shows every setting in force:
 flags, files, environment and built-in values too. Secrets are masked; no connection is opened.` + profileStatus,
 		ValidArgsFunction: a.CompleteProfiles,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usagef("", "profile show takes one profile, got %d", len(args))
-			}
-			return nil
-		},
+		Args:              atMostOne("show"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := out.Format()
 			if err != nil {
 				return err
 			}
-			in := a.Inputs(cmd)
-			if len(args) == 1 {
-				in.Profile, in.ProfileSet = args[0], true
-			}
-			s, err := conn.Load(in)
+			s, err := settingsOf(a, cmd, args)
 			if err != nil {
 				return err
-			}
-			for _, w := range s.Warnings {
-				a.Streams.Warn("%s", w)
 			}
 			w := render.NewWriter(a.Streams, f, render.Meta{Kind: "profile", ClusterID: s.ClusterID, GeneratedAt: a.Now(),
 				Extra: []render.Field{render.F("profile", render.Text(s.Profile)), render.F("config", render.Text(s.ConfigPath))}})
@@ -135,4 +123,30 @@ func newProfileUse(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// atMostOne are the arguments of a verb that takes a profile, or goes by the settings in force.
+func atMostOne(verb string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return cli.Usagef("", "profile %s takes one profile, got %d", verb, len(args))
+		}
+		return nil
+	}
+}
+
+// settingsOf are the settings of the profile that was named, or those in force, and says their warnings.
+func settingsOf(a *cli.App, cmd *cobra.Command, args []string) (*conn.Settings, error) {
+	in := a.Inputs(cmd)
+	if len(args) == 1 {
+		in.Profile, in.ProfileSet = args[0], true
+	}
+	s, err := conn.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range s.Warnings {
+		a.Streams.Warn("%s", w)
+	}
+	return s, nil
 }

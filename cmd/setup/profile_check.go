@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/conn"
@@ -39,27 +38,15 @@ counted. Nothing is written.` + cli.ExitStatus(
   koffset profile check prod
   koffset -b kafka:9093 -X tls.ca=ca.pem profile check --group billing --topic orders`,
 		ValidArgsFunction: a.CompleteProfiles,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usagef("", "profile check takes one profile, got %d", len(args))
-			}
-			return nil
-		},
+		Args:              atMostOne("check"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := o.out.Format()
 			if err != nil {
 				return err
 			}
-			in := a.Inputs(cmd)
-			if len(args) == 1 {
-				in.Profile, in.ProfileSet = args[0], true
-			}
-			s, err := conn.Load(in)
+			s, err := settingsOf(a, cmd, args)
 			if err != nil {
 				return err
-			}
-			for _, w := range s.Warnings {
-				a.Streams.Warn("%s", w)
 			}
 			return o.run(cmd.Context(), s, f)
 		},
@@ -104,13 +91,7 @@ func (o *checkOptions) run(ctx context.Context, s *conn.Settings, f render.Forma
 
 // oldDescribe keeps to a version of the call that answers for names that no group has.
 func oldDescribe() kgo.Opt {
-	v := new(kversion.Versions)
-	for key := range int16(kmsg.MaxKey + 1) {
-		if req := kmsg.RequestForKey(key); req != nil {
-			v.SetMaxKeyVersion(key, req.MaxVersion())
-		}
-	}
-	v.SetMaxKeyVersion(kmsg.ApiVersions.Int16(), 4)
+	v := conn.RequestVersions()
 	v.SetMaxKeyVersion(kmsg.DescribeGroups.Int16(), 5)
 	return kgo.MaxVersions(v)
 }

@@ -18,14 +18,6 @@ import (
 	"github.com/koffset/koffset/internal/text"
 )
 
-// Kafka's numbers of the operations that koffset needs.
-const (
-	opRead            = 3
-	opDelete          = 6
-	opDescribe        = 8
-	opDescribeConfigs = 10
-)
-
 // right is what commands need, and whether the user has it.
 type right struct {
 	commands, needs string
@@ -46,7 +38,7 @@ type had struct {
 	why              error
 }
 
-func (h *had) add(ops int32, op uint, err error) {
+func (h *had) add(ops int32, op kmsg.ACLOperation, err error) {
 	switch {
 	case err != nil || ops == math.MinInt32:
 		h.unknown++
@@ -194,14 +186,14 @@ func (a *authorized) readGroups(ctx context.Context, cl *kgo.Client, groups []st
 
 // rights are the rows: what each group of commands needs.
 func (a *authorized) rights() []right {
-	on := func(of map[string]allowed, op uint) *had {
+	on := func(of map[string]allowed, op kmsg.ACLOperation) *had {
 		h := &had{}
 		for _, x := range of {
 			h.add(x.ops, op, x.err)
 		}
 		return h
 	}
-	both := func(commands, needs string, groupOp, topicOp uint) right {
+	both := func(commands, needs string, groupOp, topicOp kmsg.ACLOperation) right {
 		g, t := on(a.groups, groupOp), on(a.topics, topicOp)
 		if a.unseen != nil {
 			g.unknown, g.why = g.unknown+1, a.unseen
@@ -223,14 +215,14 @@ func (a *authorized) rights() []right {
 		return right{commands: commands, needs: needs, result: h.result(), detail: h.text(what)}
 	}
 	cluster := &had{}
-	cluster.add(a.cluster, opDescribe, a.clusterErr)
+	cluster.add(a.cluster, kmsg.ACLOperationDescribe, a.clusterErr)
 	rows := []right{
-		both("inspect, watch, check, serve", "Describe on groups and topics", opDescribe, opDescribe),
+		both("inspect, watch, check, serve", "Describe on groups and topics", kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribe),
 		one("lists of all groups", "Describe on the cluster, or each group", cluster, "cluster"),
-		one("resolve --show, consume, migrate", "Read on topics", on(a.topics, opRead), "topic"),
-		one("retention and expiry", "DescribeConfigs on topics", on(a.topics, opDescribeConfigs), "topic"),
-		both("reset, apply, undo, repair with --execute", "Read on groups and topics", opRead, opRead),
-		both("delete --execute", "Delete on groups, Describe on topics", opDelete, opDescribe),
+		one("resolve --show, consume, migrate", "Read on topics", on(a.topics, kmsg.ACLOperationRead), "topic"),
+		one("retention and expiry", "DescribeConfigs on topics", on(a.topics, kmsg.ACLOperationDescribeConfigs), "topic"),
+		both("reset, apply, undo, repair with --execute", "Read on groups and topics", kmsg.ACLOperationRead, kmsg.ACLOperationRead),
+		both("delete --execute", "Delete on groups, Describe on topics", kmsg.ACLOperationDelete, kmsg.ACLOperationDescribe),
 	}
 	if cluster.result() == rightNo {
 		rows[1].detail = "only groups that the user may describe are listed"

@@ -51,7 +51,7 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 		kgo.RequestTimeoutOverhead(max(overhead, 100*time.Millisecond)),
 		kgo.RetryTimeout(s.Timeout),
 		kgo.MetadataMinAge(metadataMinAge),
-		kgo.MaxVersions(requestVersions()),
+		kgo.MaxVersions(RequestVersions()),
 		// Brokers can ask clients for their metrics (KIP-714); a tool that runs
 		// for a second has none worth the requests.
 		kgo.DisableClientMetrics(),
@@ -62,10 +62,10 @@ func (s *Settings) options(ctx context.Context) ([]kgo.Opt, *dialer, error) {
 	return opts, d, nil
 }
 
-// requestVersions are all that kgo knows, except for the newest ApiVersions. That
+// RequestVersions are all that kgo knows, except for the newest ApiVersions. That
 // one names the cluster and node (KIP-1242), every broker up to Kafka 4.3 refuses
 // it, and each new connection then costs another round trip.
-func requestVersions() *kversion.Versions {
+func RequestVersions() *kversion.Versions {
 	v := new(kversion.Versions)
 	for key := range int16(kmsg.MaxKey + 1) {
 		if req := kmsg.RequestForKey(key); req != nil {
