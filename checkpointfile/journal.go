@@ -304,24 +304,31 @@ func ReadJournal(stateDir string) ([]*Entry, []error) {
 }
 
 func readJournal(stateDir string, keep func(*Entry)) ([]*Entry, []error) {
-	paths, err := journalFiles(stateDir)
-	if err != nil {
-		return nil, []error{err}
-	}
 	var out []*Entry
-	var bad []error
-	for _, p := range paths {
-		e, err := ReadEntry(p)
-		if err != nil {
-			bad = append(bad, err)
-			continue
-		}
+	bad := EachEntry(stateDir, func(e *Entry) {
 		keep(e)
 		out = append(out, e)
-	}
+	})
 	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(b.ID, a.ID) })
 	sayUndone(out)
 	return out, bad
+}
+
+// EachEntry tells every operation below the state folder, one by one and in no order, so that a caller may keep of each what it
+// needs. UndoneBy is not set. Files that cannot be read are in the result, as for [ReadJournal].
+func EachEntry(stateDir string, told func(*Entry)) (bad []error) {
+	paths, err := journalFiles(stateDir)
+	if err != nil {
+		return []error{err}
+	}
+	for _, p := range paths {
+		if e, err := ReadEntry(p); err != nil {
+			bad = append(bad, err)
+		} else {
+			told(e)
+		}
+	}
+	return bad
 }
 
 // sayUndone tells of each operation what undid it. entries are the newest first.

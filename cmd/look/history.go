@@ -120,6 +120,9 @@ func (o *historyOptions) anyGroup() bool {
 	return len(o.names) > 0 || len(o.groups.Match) > 0 || o.groups.All
 }
 
+// wants says that a group was asked for; with --deleted alone every one is.
+func (o *historyOptions) wants(group string) bool { return !o.anyGroup() || o.matcher.Match(group) }
+
 // only are the groups whose partitions are enough to read; nil is all of them.
 func (o *historyOptions) only() []string {
 	if len(o.names) > 0 && len(o.groups.Match) == 0 {
@@ -133,7 +136,7 @@ func (o *historyOptions) shows(e *history.Event) bool {
 	switch {
 	case !o.to.IsZero() && e.At.After(o.to):
 		return false
-	case o.anyGroup() && !o.matcher.Match(e.Group):
+	case !o.wants(e.Group):
 		return false
 	case e.Topic == "":
 		return true
@@ -217,7 +220,7 @@ func (o *historyOptions) view(s *cli.Session, w *render.Writer) view {
 		v := newDayView(w, several, o.app.Streams.Zone())
 		return view{add: v.add, finish: v.finish}
 	}
-	v := newCommitView(w, several, newJournalMatch(s))
+	v := newCommitView(w, several, newJournalMatch(s, o.wants))
 	return view{v.add, v.finish, v.left}
 }
 
@@ -231,11 +234,11 @@ type matchKey struct {
 	offset.Partition
 }
 
-// matchRow is one row of an operation; found says that its commit was met.
+// matchRow is one row of an operation: what it wrote, nil for a deletion. found says that its commit was met.
 type matchRow struct {
-	entry  *checkpointfile.Entry
-	change *checkpointfile.Change
-	found  bool
+	entry *checkpointfile.Entry // without its rows
+	to    *checkpointfile.Commit
+	found bool
 }
 
 // A commit comes after its journal is on disk, and soon. The broker's clock may be a little behind ours.
@@ -244,28 +247,30 @@ const (
 	matchAfter  = 2 * time.Minute
 )
 
-// newJournalMatch reads the journal as far as it is about this cluster. What cannot be read of it matches nothing.
-func newJournalMatch(s *cli.Session) *journalMatch {
+// newJournalMatch reads the journal as far as it is about this cluster and the groups that are wanted. What cannot be read of it
+// matches nothing. The rows of other groups are not kept: a journal may hold years of operations of 100,000 rows each.
+func newJournalMatch(s *cli.Session, wanted func(group string) bool) *journalMatch {
 	m := &journalMatch{at: map[matchKey][]*matchRow{}}
 	if s.Settings.StateDir == "" {
 		return m
 	}
-	entries, bad := checkpointfile.ReadJournal(s.Settings.StateDir)
-	if len(bad) > 0 {
-		s.App.Streams.Warn("%s of the undo journal cannot be read: a commit of koffset's may not be named", text.Plural(len(bad), "entry"))
-	}
-	for _, e := range entries {
+	bad := checkpointfile.EachEntry(s.Settings.StateDir, func(e *checkpointfile.Entry) {
 		if e.Header.ClusterID != s.Cluster.ID {
-			continue
+			return
 		}
-		for i := range e.Changes {
-			c := &e.Changes[i]
-			k := matchKey{c.Group, c.Partition}
-			m.at[k] = append(m.at[k], &matchRow{entry: e, change: c})
+		for _, c := range e.Changes {
+			if wanted(c.Group) {
+				k := matchKey{c.Group, c.Partition}
+				m.at[k] = append(m.at[k], &matchRow{entry: e, to: c.To})
+			}
 		}
+		e.Changes, e.States, e.Errors = nil, nil, nil
+	})
+	if len(bad) > 0 {
+		s.App.Streams.Warn("%s of the undo journal cannot be read: a commit of koffset's may not be named", text.Plural(len(bad), "file"))
 	}
 	for _, rows := range m.at {
-		slices.SortStableFunc(rows, func(a, b *matchRow) int { return a.entry.At().Compare(b.entry.At()) })
+		slices.SortStableFunc(rows, func(a, b *matchRow) int { return strings.Compare(a.entry.ID, b.entry.ID) })
 	}
 	return m
 }
@@ -280,7 +285,7 @@ func (m *journalMatch) find(e *history.Event) *checkpointfile.Entry {
 		if r.found || e.At.Before(begun.Add(-matchBefore)) || e.At.After(begun.Add(matchAfter)) {
 			continue
 		}
-		to := r.change.To
+		to := r.to
 		if e.Kind == history.Deleted && to == nil || e.Kind == history.Commit && to != nil && to.Offset == e.Commit.Offset && to.Metadata == e.Commit.Metadata {
 			r.found = true
 			return r.entry
