@@ -43,7 +43,7 @@ func run(markdown, man, comp string) error {
 		if err := doc.GenMarkdownTree(root, markdown); err != nil {
 			return err
 		}
-		if err := tidy(markdown); err != nil {
+		if err := rewrite(markdown, "koffset*.md", cmd.TidyFlags); err != nil {
 			return err
 		}
 	}
@@ -104,9 +104,9 @@ func fenceAll(c *cobra.Command) {
 	}
 }
 
-// tidy makes the lists of flags on the pages what --help shows.
-func tidy(dir string) error {
-	pages, err := filepath.Glob(filepath.Join(dir, "koffset*.md"))
+// rewrite reads each page below dir that the pattern names and writes it as change wants it.
+func rewrite(dir, pattern string, change func(string) string) error {
+	pages, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func tidy(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(p, []byte(cmd.TidyFlags(string(text))), 0o644); err != nil {
+		if err := os.WriteFile(p, []byte(change(string(text))), 0o644); err != nil {
 			return err
 		}
 	}

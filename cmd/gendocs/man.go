@@ -19,18 +19,8 @@ var exitStatus = regexp.MustCompile(`(?s)\.PP\nExit status:\n\n(\.EX\n.*?\.EE\n)
 
 // manual makes the pages in dir read as man pages do.
 func manual(root *cobra.Command, dir string) error {
-	pages, err := filepath.Glob(filepath.Join(dir, "koffset-*.1"))
-	if err != nil {
+	if err := rewrite(dir, "koffset-*.1", commandPage); err != nil {
 		return err
-	}
-	for _, p := range pages {
-		text, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(p, []byte(commandPage(string(text))), 0o644); err != nil {
-			return err
-		}
 	}
 	return os.WriteFile(filepath.Join(dir, "koffset.1"), []byte(rootPage(root)), 0o644)
 }

@@ -69,7 +69,7 @@ func (t *table) fit() bool {
 		for i := range t.columns {
 			if col := &t.columns[i]; over() && !col.hidden && !col.Keep && col.Key == key {
 				col.hidden, col.dropped = true, true
-				t.w.fitted.add(&t.w.fitted.left, col.Header)
+				addOnce(&t.w.fitted.left, col.Header)
 			}
 		}
 	}
@@ -152,7 +152,8 @@ type fitted struct {
 	wider       bool
 }
 
-func (f *fitted) add(to *[]string, header string) {
+// addOnce keeps a header that is named once for all tables of the document.
+func addOnce(to *[]string, header string) {
 	if !slices.Contains(*to, header) {
 		*to = append(*to, header)
 	}
@@ -196,7 +197,7 @@ func (w *Writer) sayFitted() {
 
 // cutTo shortens a cell's text: names in the middle, all else at the end.
 func (t *table) cutTo(c *tableColumn, s []byte) ([]byte, int) {
-	t.w.fitted.add(&t.w.fitted.short, c.Header)
+	addOnce(&t.w.fitted.short, c.Header)
 	ellipsis := "…"
 	if !t.w.s.UTF8() {
 		ellipsis = "~"
