@@ -37,6 +37,8 @@ type Planned struct {
 	Notes  []Note
 	// Skipped are groups that IdleOnly left out.
 	Skipped []string
+	// Unfit are groups whose kind on the target cannot take their rows, and why.
+	Unfit map[string]string
 }
 
 // Note is a fact about a target group that a reader of the plan should know.
@@ -85,6 +87,7 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 			continue
 		}
 		create := d.NotFound
+		kind, wrong := kindOf(items, d)
 		var rows []reset.Change
 		for _, i := range items {
 			if i.Outcome == NoCommit {
@@ -92,15 +95,22 @@ func BuildPlan(res *Result, described map[string]inspect.Description, o PlanOpti
 			}
 			create = create && i.Current == nil
 			c := changeOf(i, o)
-			p.Effect.add(i, c, o)
+			if wrong != "" {
+				leaveRow(&c, wrong, o)
+				p.Effect.Other++
+			} else {
+				p.Effect.add(i, c, o)
+			}
 			rows = append(rows, c)
 		}
 		if len(rows) == 0 {
 			continue
 		}
-		kind, wrong := kindOf(items, d)
 		if wrong != "" {
-			leaveAll(rows, wrong, o)
+			if p.Unfit == nil {
+				p.Unfit = map[string]string{}
+			}
+			p.Unfit[name] = wrong
 		}
 		p.Plan.Changes = append(p.Plan.Changes, rows...)
 		p.Plan.Groups = append(p.Plan.Groups, reset.PlanGroup{Name: name, Type: string(kind), Create: create, Application: string(d.Application)})

@@ -91,15 +91,13 @@ func kindOf(items []*Item, d inspect.Description) (kind inspect.GroupType, wrong
 	return d.Type, ""
 }
 
-// leaveAll leaves a group alone, or refuses it.
-func leaveAll(rows []reset.Change, text string, o PlanOptions) {
-	for n := range rows {
-		if o.IdleOnly {
-			rows[n].Action, rows[n].To, rows[n].Detail = checkpointfile.ActionLeave, nil, text
-			continue
-		}
-		refuseRow(&rows[n], text, "choose another name with {{map-group OLD=NEW}}")
+// leaveRow leaves a row of a group that cannot take it alone, or refuses it.
+func leaveRow(c *reset.Change, text string, o PlanOptions) {
+	if o.IdleOnly {
+		c.Action, c.To, c.Detail = checkpointfile.ActionLeave, nil, text
+		return
 	}
+	refuseRow(c, text, "choose another name with {{map-group OLD=NEW}}")
 }
 
 // shareNotes say what of a share group does not come along, and what of the target's is lost.

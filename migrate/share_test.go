@@ -2,9 +2,11 @@ package migrate_test
 
 import (
 	"bytes"
+	"context"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
@@ -99,5 +101,30 @@ func TestBuildPlanOfAShareGroup(t *testing.T) {
 	items[4].Row.Share = false
 	if p = plan("", false, migrate.PlanOptions{Verb: "import"}); p.Plan.Changes[0].Action != refuse || !strings.Contains(p.Plan.Changes[0].Error, "would become one") {
 		t.Errorf("a share group and another as one: %+v", p.Plan.Changes[0])
+	}
+}
+
+// A target group of a kind that takes no commits is left, and nothing is remembered as committed there.
+func TestSyncOntoAShareGroup(t *testing.T) {
+	i := &migrate.Item{Row: row(80, 100), Group: "g", Target: offset.Partition{Topic: "t"}, Translation: migrate.Translation{Offset: 80, Outcome: migrate.Exact},
+		Evidence: migrate.Evidence{Bounds: &offset.Bounds{End: 100, LastStable: 100}}}
+	res := &migrate.Result{ClusterID: "c", Items: []*migrate.Item{i}}
+	p, err := migrate.BuildPlan(res, map[string]inspect.Description{"g": {Group: inspect.Group{Name: "g", Type: inspect.TypeShare}}}, migrate.PlanOptions{Verb: "sync", IdleOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Effect != (migrate.Effect{Other: 1}) || !strings.Contains(p.Unfit["g"], "stores no commits") || p.Plan.Changes[0].Action != checkpointfile.ActionLeave {
+		t.Errorf("%+v, unfit %v, %+v", p.Effect, p.Unfit, p.Plan.Changes[0])
+	}
+	state := migrate.OpenSyncState(t.TempDir(), "src", "dst", "test")
+	s := &migrate.Syncer{State: state, Clock: time.Now}
+	r := &migrate.SyncRound{Look: &migrate.SyncLook{}, Result: res, Planned: p}
+	for _, note := range []func(context.Context, *migrate.SyncRound) error{s.Intend, s.Carried} {
+		if err := note(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := state.Load(); err != nil || len(kept) != 0 {
+			t.Errorf("%v, remembered: %+v", err, kept)
+		}
 	}
 }

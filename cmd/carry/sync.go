@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -256,6 +258,12 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 			line += fmt.Sprintf(", %s %s", text.Count(x.n), x.what)
 		}
 	}
+	if e.Ahead > 0 {
+		line += fmt.Sprintf(", %s left: the target group has read further", text.Count(e.Ahead))
+	}
+	if e.Other > 0 {
+		line += fmt.Sprintf(", %s left because of the target group", text.Count(e.Other))
+	}
 	if n := len(r.Planned.Skipped); n > 0 {
 		line += fmt.Sprintf(", %s in use on the target", text.Plural(n, "group"))
 	}
@@ -275,8 +283,7 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 		return // the plan shows them
 	}
 	n := 0
-	say := func(i *migrate.Item, format string, args ...any) {
-		key := i.Group + "\x00" + i.Target.String()
+	once := func(key, format string, args ...any) {
 		if o.unresolved[key] {
 			return
 		}
@@ -285,8 +292,14 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 		}
 		o.unresolved[key] = true
 		if n++; n <= most {
-			o.app.Streams.Note("group %s, %s %s", offset.NameText(i.Group), i.Target, fmt.Sprintf(format, args...))
+			o.app.Streams.Note(format, args...)
 		}
+	}
+	say := func(i *migrate.Item, format string, args ...any) {
+		once(i.Group+"\x00"+i.Target.String(), "group %s, %s %s", offset.NameText(i.Group), i.Target, fmt.Sprintf(format, args...))
+	}
+	for _, g := range slices.Sorted(maps.Keys(r.Planned.Unfit)) {
+		once(g, "group %s is not carried: %s", offset.NameText(g), r.Planned.Unfit[g])
 	}
 	for _, i := range r.Result.Items {
 		if i.Outcome == migrate.Unresolved {
@@ -335,7 +348,7 @@ func (o *syncOptions) apply(ctx context.Context, target *cli.Session, r *migrate
 	if err := o.sync.Carried(ctx, r); err != nil {
 		return err
 	}
-	if r.Incomplete || r.Result.Count().Unresolved+notKnown(r) > 0 && o.rounds > 0 {
+	if r.Incomplete || r.Result.Count().Unresolved+notKnown(r)+p.Effect.Other > 0 && o.rounds > 0 {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil
