@@ -212,13 +212,14 @@ func (s *Syncer) Plan(ctx context.Context, target *kgo.Client, x *Export, look *
 
 // commits are the rows that a round's plan commits, or finds committed.
 func (r *SyncRound) commits(yield func(*Item, Sync)) {
-	does := map[checkpointfile.Key]bool{}
-	for _, c := range r.Planned.Plan.Changes {
-		does[c.Key()] = c.Action == checkpointfile.ActionCommit || c.Action == checkpointfile.ActionNone
+	inUse := map[string]bool{}
+	for _, g := range r.Planned.Skipped {
+		inUse[g] = true
 	}
 	for _, items := range [][]*Item{r.Result.Items, r.Look.Steps[StepRefresh]} {
 		for _, i := range items {
-			if i.Row.Committed != nil && does[i.key()] {
+			left := (i.ahead() || i.perhapsAhead()) && !r.rewinds || r.Planned.Unfit[i.Group] != ""
+			if i.Resolved() && !i.Unstable && !inUse[i.Group] && i.Row.Committed != nil && !left {
 				yield(i, Sync{Source: i.Row.Committed.Offset, Target: i.place()})
 			}
 		}
