@@ -40,6 +40,10 @@ type Query struct {
 	Table    map[offset.Partition][]Sync // by source partition, sorted
 	Phase    Phase                       // bounds one stretch of talk with Kafka; nil sets no bound
 	Progress func(done, total int)       // may be nil; called from one goroutine
+	// Covers says whether Rows would have those of a source group on a topic, and Partial are source groups whose rows are not all
+	// known: sync tells by them what it carried and the source has no more. Without Covers nothing is missing.
+	Covers  func(group, topic string) bool
+	Partial []string
 }
 
 // Item is one row with its place on the target.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -313,6 +314,26 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A row whose offset is not known at the source is unresolved with the reason, and not left out of the round without a word.
+func TestRoundWithAnInvalidCommit(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, cl := range []*kgo.Client{src, dst} {
+		kafkatest.CreateTopic(t, cl, "invalid", 2)
+		kafkatest.Produce(t, cl, kafkatest.Records("invalid", 1, 10, 1_700_000_000_000, 1000)...)
+	}
+	kafkatest.Commit(t, src, "g", kafkatest.At("invalid", 0, -5), kafkatest.At("invalid", 1, 7))
+	dir := t.TempDir()
+	s := &migrate.Syncer{State: migrate.OpenSyncState(dir, "src", "dst", "test"), Clock: time.Now}
+	r := syncRound(t, s, src, dst, dir, noCrash, "g")
+	if n := r.Result.Count(); n.Unresolved != 1 || n.Exact != 1 || !r.Incomplete {
+		t.Fatalf("%+v", n)
+	}
+	if i := r.Result.Items[0]; i.Target.Partition != 0 || !strings.Contains(fmt.Sprint(i.Reasons), "the stored number -5 is not a valid offset") {
+		t.Errorf("%s: %v", i.Target, i.Reasons)
 	}
 }
 

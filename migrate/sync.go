@@ -40,7 +40,8 @@ const (
 	StepTakenOver SyncStep = "taken-over" // somebody else has committed on the target, where other records come next
 	StepNotKnown  SyncStep = "not-known"  // somebody else has committed there, and whether other records come next is not known
 	StepWentBack  SyncStep = "went-back"  // the source group went back, and nobody said to follow
-	StepUnread    SyncStep = "unread"     // what the target has could not be read
+	StepUnread    SyncStep = "unread"     // what the target has, or the source, could not be read
+	StepGone      SyncStep = "gone"       // the source has no commit there any more, and the target still has
 )
 
 // step decides about one row. It is pure. was is nil for a row that was never carried; the Carried is what is known of it now.
@@ -81,7 +82,7 @@ func (s *Syncer) step(i *Item, was *Carried, now time.Time) (SyncStep, Carried) 
 type SyncLook struct {
 	// Rows are to be carried, without fingerprints yet.
 	Rows []Row
-	// Steps are all rows with a commit at the source, by the step that they take.
+	// Steps are all rows with a commit at the source, or that had one, by the step that they take.
 	Steps map[SyncStep][]*Item
 	// TakenOver are those of Steps that were not taken over before.
 	TakenOver []*Item
@@ -105,6 +106,10 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 	now := s.Clock()
 	changed := map[checkpointfile.Key]Carried{}
 	for _, i := range items {
+		if i.Row.Committed == nil && i.Row.Error != "" && !i.Row.Gone { // the translation says why
+			out.Steps[StepUnread], out.Rows = append(out.Steps[StepUnread], i), append(out.Rows, i.Row)
+			continue
+		}
 		if i.Row.Committed == nil || i.Row.Gone {
 			continue
 		}
@@ -116,6 +121,7 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 		step, c := StepUnread, Carried{}
 		if err := i.Evidence.Err; err == nil || absent(err) {
 			step, c = s.step(i, was, now)
+			c.From = i.from()
 			if was != nil && c != *was {
 				s.carried[k], changed[k] = c, c
 			}
@@ -130,6 +136,9 @@ func (s *Syncer) Look(ctx context.Context, target *kgo.Client, q Query) (*SyncLo
 				out.TakenOver = append(out.TakenOver, i)
 			}
 		}
+	}
+	if gone := s.gone(ctx, t, q, items); len(gone) > 0 {
+		out.Steps[StepGone] = gone
 	}
 	return out, s.State.Save(ctx, now, changed)
 }
@@ -237,7 +246,7 @@ func (s *Syncer) Intend(ctx context.Context, r *SyncRound) error {
 				c.Target = i.Current.Offset
 			}
 		}
-		c.Next, c.TakenOver, c.Logs = &to, false, i.Logs
+		c.Next, c.TakenOver, c.Logs, c.From = &to, false, i.Logs, i.from()
 		rows[i.key()] = c
 	})
 	maps.Copy(s.carried, rows)
@@ -249,12 +258,12 @@ func (s *Syncer) Intend(ctx context.Context, r *SyncRound) error {
 func (s *Syncer) Carried(ctx context.Context, r *SyncRound) error {
 	rows := map[checkpointfile.Key]Carried{}
 	now := s.Clock()
-	r.commits(func(i *Item, to Sync) { rows[i.key()] = Carried{Sync: to, Logs: i.Logs, At: now} })
+	r.commits(func(i *Item, to Sync) { rows[i.key()] = Carried{Sync: to, Logs: i.Logs, From: i.from(), At: now} })
 	for _, i := range r.Result.Items {
 		// What is known of a topic that was made anew since is of another log.
 		was, known := s.carried[i.key()]
 		if (!known || was.Logs.replaced(i.Logs)) && i.Resolved() && i.ahead() && !r.rewinds {
-			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, Logs: i.Logs, At: now, TakenOver: true}
+			rows[i.key()] = Carried{Sync: Sync{Source: i.Row.Committed.Offset, Target: i.Current.Offset}, Logs: i.Logs, From: i.from(), At: now, TakenOver: true}
 		}
 	}
 	maps.Copy(s.carried, rows)

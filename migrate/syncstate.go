@@ -29,6 +29,8 @@ type Carried struct {
 	Sync
 	// Logs are the two logs that these are offsets of.
 	Logs Logs
+	// From is where it was carried from.
+	From From
 	// At is when it was committed, or found there.
 	At time.Time
 	// Next is what was about to be committed when it was last written down: after a crash the target has the one or the other.
@@ -123,6 +125,7 @@ type syncRow struct {
 	Next      *Sync     `json:"next,omitempty"`
 	TakenOver bool      `json:"taken_over,omitempty"`
 	Logs
+	From
 }
 
 // Load returns what is remembered, by the target's groups and partitions. The error is a *checkpointfile.FileError.
@@ -142,7 +145,7 @@ func (s SyncState) Load() (map[checkpointfile.Key]Carried, error) {
 	}
 	for _, r := range f.Rows {
 		k := checkpointfile.Key{Group: r.Group, Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}}
-		out[k] = Carried{Sync: Sync{Source: r.Source, Target: r.Target}, Logs: r.Logs, At: r.At, Next: r.Next, TakenOver: r.TakenOver}
+		out[k] = Carried{Sync: Sync{Source: r.Source, Target: r.Target}, Logs: r.Logs, From: r.From, At: r.At, Next: r.Next, TakenOver: r.TakenOver}
 	}
 	return out, err
 }
@@ -163,7 +166,7 @@ func (s SyncState) Save(ctx context.Context, now time.Time, rows map[checkpointf
 			return cmp.Or(cmp.Compare(a.Group, b.Group), a.Partition.Compare(b.Partition))
 		}) {
 			c := all[k]
-			f.Rows = append(f.Rows, syncRow{k.Group, k.Topic, k.Partition.Partition, c.Source, c.Target, c.At.UTC(), c.Next, c.TakenOver, c.Logs})
+			f.Rows = append(f.Rows, syncRow{k.Group, k.Topic, k.Partition.Partition, c.Source, c.Target, c.At.UTC(), c.Next, c.TakenOver, c.Logs, c.From})
 		}
 		h := checkpointfile.Header{Kind: KindSync, SchemaVersion: syncVersion, CreatedAt: now, Version: s.version}
 		return checkpointfile.Write(s.path, &h, f)

@@ -169,8 +169,12 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 	}
 	q := o.query
 	q.Header, q.Phase = x.Header, target.Phase
+	q.Covers = o.covers(args)
 	for _, g := range x.Groups {
 		q.Rows = append(q.Rows, g.Rows...)
+		if g.Error != "" {
+			q.Partial = append(q.Partial, g.Name)
+		}
 	}
 	look, err := o.sync.Look(ctx, target.Client, q)
 	if err != nil {
@@ -204,6 +208,15 @@ func (o *syncOptions) round(ctx context.Context, source, target *cli.Session, ar
 		return o.dryRound(ctx, target, r)
 	}
 	return o.apply(ctx, target, r)
+}
+
+// covers says which rows a round reads at the source, if they are there.
+func (o *syncOptions) covers(args []string) func(group, topic string) bool {
+	_, groups, err := o.groups.Resolve(args)
+	return func(group, topic string) bool {
+		return err == nil && groups.Match(group) && (!o.scope.Any() || o.scope.Matcher.Match(topic)) &&
+			(!reset.InternalTopic(group, topic) || literal(o.scope, topic))
+	}
 }
 
 // notRemembered refuses where the memory of earlier commits cannot be read: that does not pass by itself.
@@ -253,7 +266,7 @@ func (o *syncOptions) sayRound(n int, r *migrate.SyncRound) {
 		n    int
 		what string
 	}{{e.Already + len(steps[migrate.StepNone]), "there already"}, {len(steps[migrate.StepRestore]), "missing on the target"}, {e.Refreshed, "to commit again before they expire"},
-		{t.Unresolved, "unresolved yet"}, {len(steps[migrate.StepTakenOver]), "taken over"}, {notKnown(r), "not known whether the target group has read further"}, {len(steps[migrate.StepWentBack]), "went back at the source: not followed"}} {
+		{t.Unresolved, "unresolved yet"}, {len(steps[migrate.StepTakenOver]), "taken over"}, {notKnown(r), "not known whether the target group has read further"}, {len(steps[migrate.StepWentBack]), "went back at the source: not followed"}, {len(steps[migrate.StepGone]), "without a commit at the source any more"}} {
 		if x.n > 0 {
 			line += fmt.Sprintf(", %s %s", text.Count(x.n), x.what)
 		}
@@ -308,6 +321,9 @@ func (o *syncOptions) sayUnresolved(r *migrate.SyncRound) {
 	}
 	for _, i := range r.Look.Steps[migrate.StepNotKnown] {
 		say(i, "is left alone for now: %s is committed on the target, not by this sync, and whether that is the same place is not known: %s", text.Count(i.Current.Offset), i.Unclear())
+	}
+	for _, i := range r.Look.Steps[migrate.StepGone] {
+		say(i, "has no commit at the source any more: the topic or the commit was deleted, or it expired, or the user may not see it; what is on the target stays, and is not committed again before it expires")
 	}
 	if n > most {
 		o.app.Streams.Note("and %s", text.More(n-most, "partition"))

@@ -22,7 +22,7 @@ type syncStats struct {
 	rounds, failed, movedRows int64
 	tally                     migrate.Tally
 	inUse                     int
-	takenOver, wentBack       int
+	takenOver, wentBack, gone int
 	notKnown                  int
 	refreshed                 int64
 	lastSuccess               time.Time
@@ -46,7 +46,7 @@ func (s *syncStats) translated(r *migrate.SyncRound) {
 	defer s.mu.Unlock()
 	s.tally, s.inUse = r.Result.Count(), len(r.Planned.Skipped)
 	s.takenOver, s.wentBack = len(r.Look.Steps[migrate.StepTakenOver]), len(r.Look.Steps[migrate.StepWentBack])
-	s.notKnown = notKnown(r)
+	s.notKnown, s.gone = notKnown(r), len(r.Look.Steps[migrate.StepGone])
 	s.refreshed += int64(r.Planned.Effect.Refreshed)
 }
 
@@ -74,6 +74,7 @@ func (s *syncStats) write(out io.Writer) error {
 	put("koffset_sync_taken_over_partitions", "gauge", "Partitions left alone because another client committed on the target.", float64(s.takenOver))
 	put("koffset_sync_not_known_partitions", "gauge", "Partitions left alone in the last round because it is not known whether their target group has read further.", float64(s.notKnown))
 	put("koffset_sync_went_back_partitions", "gauge", "Partitions whose source group went back and was not followed.", float64(s.wentBack))
+	put("koffset_sync_gone_partitions", "gauge", "Partitions that were carried and have no commit at the source any more.", float64(s.gone))
 	put("koffset_sync_refreshed_partitions_total", "counter", "Offsets that were committed again before they expired.", float64(s.refreshed))
 	put("koffset_sync_last_round_seconds", "gauge", "How long the last round took.", s.lastDuration.Round(time.Millisecond).Seconds())
 	last := 0.0
