@@ -31,6 +31,14 @@ type Row struct {
 	Error string
 }
 
+// Stores is what a group of this kind has for a partition, in words.
+func (r Row) Stores() string {
+	if r.Share {
+		return "start offset"
+	}
+	return "commit"
+}
+
 // gap are the source offsets around the position at which no record lies, from one up to another: behind the last record read, and
 // in front of the next one. Around and Committed are set.
 func (r Row) gap() (from, until int64) {

@@ -128,3 +128,21 @@ func TestSyncOntoAShareGroup(t *testing.T) {
 		}
 	}
 }
+
+// A share group has start offsets, and no commits: what is said of one that lacks them says so.
+func TestWordsOfAShareGroup(t *testing.T) {
+	i := &migrate.Item{Row: row(80, 100), Group: "s", Translation: migrate.Translation{Offset: 20, Outcome: migrate.Exact}, Evidence: migrate.Evidence{Bounds: &offset.Bounds{End: 40, LastStable: 40}}}
+	for share, what := range map[bool]string{false: "commit", true: "start offset"} {
+		i.Row.Share, i.Current = share, nil
+		if c := migrate.Check(i); c.Detail != "the target group has no "+what+" there" {
+			t.Errorf("share %t: %s", share, c.Detail)
+		}
+		i.Current = &offset.Committed{Offset: 50}
+		if c := migrate.Check(i); c.Detail != "the "+what+" 50 at the target is outside its log [0, 40]" {
+			t.Errorf("share %t: %s", share, c.Detail)
+		}
+		if tr := migrate.Translate(migrate.Row{Share: share}, i.Evidence, migrate.Rules{}); tr.Proof != "the group has no "+what+" there" {
+			t.Errorf("share %t: %s", share, tr.Proof)
+		}
+	}
+}

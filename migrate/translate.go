@@ -155,7 +155,7 @@ func Translate(r Row, e Evidence, rules Rules) Translation {
 		if r.Error != "" {
 			return Translation{Outcome: Unresolved, Reasons: []string{"the export has no offset for it: " + r.Error}}
 		}
-		return Translation{Outcome: NoCommit, Proof: "the group has no commit there"}
+		return Translation{Outcome: NoCommit, Proof: "the group has no " + r.Stores() + " there"}
 	}
 	if e.Err != nil {
 		why := fmt.Sprintf("the target cannot be read: %v", e.Err)

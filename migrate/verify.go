@@ -93,7 +93,7 @@ func Check(i *Item) Checked {
 	case i.Unstable:
 		return says(VerdictUnknown, "a transaction that is still open holds a commit for it on the target")
 	case i.Current == nil:
-		return says(VerdictMissing, "the target group has no commit there")
+		return says(VerdictMissing, "the target group has no %s there", i.Row.Stores())
 	case e.Bounds == nil:
 		return says(VerdictUnknown, "the target's log start and end are not known")
 	}
@@ -103,7 +103,7 @@ func Check(i *Item) Checked {
 		b    *offset.Bounds
 	}{{"source", i.Row.Committed.Offset, i.Row.Bounds}, {"target", i.Current.Offset, e.Bounds}} {
 		if side.b != nil && (side.n < side.b.Start || side.n > side.b.End) {
-			return says(VerdictDiffers, "the commit %d at the %s is outside its log [%d, %d]", side.n, side.name, side.b.Start, side.b.End)
+			return says(VerdictDiffers, "the %s %d at the %s is outside its log [%d, %d]", i.Row.Stores(), side.n, side.name, side.b.Start, side.b.End)
 		}
 	}
 	if !i.Resolved() {

@@ -90,6 +90,14 @@ func verifiedCells(r migrate.Checked) []render.Cell {
 		render.Int32(r.Target.Partition), from, to, verdict, render.IntPtr(r.By), render.Text(r.Detail)}
 }
 
+func nothingCompared(rows []migrate.Checked) error {
+	what := "commit"
+	if len(rows) > 0 {
+		what = rows[0].Row.Stores()
+	}
+	return cli.Faultf(offset.KindNotFound, "", "nothing was compared: no %s at the source", what)
+}
+
 func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checked, incomplete bool) error {
 	count := map[migrate.Verdict]int{}
 	w := render.NewWriter(o.app.Streams, o.format, target.Meta("migrate-verify", render.F("source_cluster_id", render.String(source.Cluster.ID))))
@@ -134,7 +142,7 @@ func (o *verifyOptions) print(source, target *cli.Session, rows []migrate.Checke
 	case unknown > 0 || incomplete:
 		return cli.Quietly(offset.KindPartial)
 	case count[migrate.VerdictNone] == len(rows): // a check that held nothing against anything did not hold
-		return cli.Faultf(offset.KindNotFound, "", "nothing was compared: no commit at the source")
+		return nothingCompared(rows)
 	}
 	return nil
 }
