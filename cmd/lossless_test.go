@@ -100,7 +100,7 @@ func TestManyPartitionsIntoFiles(t *testing.T) {
 	broker, want := fullResponses(t)
 	dir := t.TempDir()
 	code, errs := fastLine(t.Context(), dir, io.Discard, "-b", broker, "consume", "full", "--from", "earliest", "--until", "latest", "-f", `%p:%o\n`, "-q",
-		"--to-files", filepath.Join(dir, "out"), "--checkpoint-interval", "20s", "--checkpoint-dir", filepath.Join(dir, "ck"), "-g", "g")
+		"--to-files", filepath.Join(dir, "out"), "--checkpoint-interval", "20s", "--checkpoint-timeout", "10h", "--checkpoint-dir", filepath.Join(dir, "ck"), "-g", "g")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s", code, errs)
 	}
