@@ -123,7 +123,7 @@ func (p *PositionFlags) position(flag string, clock offset.Clock) (offset.Positi
 			return offset.Position{}, err
 		}
 		pos, err := word("@-" + d.String())
-		pos.Text = p.duration
+		pos.Text = p.duration + " ago"
 		return pos, err
 	case "--from-file":
 		return offset.Position{Kind: offset.OfFile, Ref: p.fromFile, Text: p.fromFile}, nil
