@@ -265,6 +265,17 @@ func (s source) calls(yield func(name string, n ast.Node)) {
 	})
 }
 
+// .ci/real does not run again what is built without the tag too. So a test must be the same with the tag and without: nothing that
+// tests share may have one value for each, other than what ends the brokers.
+func TestOneTestWithAndWithoutTheTag(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if strings.Contains(constraint(s), "!realkafka") && s.path != "cmd/fakemain_test.go" {
+			t.Errorf("%s: what it declares differs with the tag realkafka; give it to the tests as an argument", s.path)
+		}
+	}
+}
+
 func TestHouseRules(t *testing.T) {
 	t.Parallel()
 	domain := []string{"offset", "inspect", "reset", "consume/...", "migrate/...", "checkpointfile/...", "completions", "internal/render", "internal/config", "internal/conn", "internal/consumeconf", "internal/records", "internal/serve", "internal/watch", "internal/sandbox"}

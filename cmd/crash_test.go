@@ -6,7 +6,6 @@ package cmd_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,8 +23,6 @@ import (
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/internal/kafkatest"
 )
-
-var crashPoints = flag.Int("crashpoints", crashPointsDefault, "at how many random points TestKilledAtAnyMoment kills a reset")
 
 // koffset is a command line as a process of its own: the test binary under the name that testscript knows.
 func koffset(t testing.TB, home string, args ...string) *exec.Cmd {
@@ -79,7 +76,10 @@ func newCrash(c *kfake.Cluster) *crash {
 	return x
 }
 
-func TestKilledAtAnyMoment(t *testing.T) {
+func TestKilledAtAnyMoment(t *testing.T) { killedAt(t, 60) }
+
+func killedAt(t *testing.T, points int) {
+	t.Helper()
 	t.Parallel()
 	c, cl := kafkatest.FakeClient(t)
 	const partitions = 4
@@ -99,7 +99,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	seen := map[string]int{}
-	for i := range *crashPoints {
+	for i := range points {
 		for _, g := range groups {
 			for p := range int32(partitions) {
 				if n, has := old(g, p); has {
@@ -174,7 +174,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 	}
 	t.Logf("after the kill: %v", seen)
-	if len(seen) < min(*crashPoints, 5) {
+	if len(seen) < min(points, 5) {
 		t.Errorf("the kills hit %v alone: they are not spread over the run", seen)
 	}
 }

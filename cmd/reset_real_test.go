@@ -21,8 +21,8 @@ import (
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
-// crashPointsDefault is the full number.
-const crashPointsDefault = 200
+// The full number, 50 ms each.
+func TestKilledAtManyMoments(t *testing.T) { killedAt(t, 200) }
 
 // bed is one case under one protocol: topics and two groups of the same history, one for each tool.
 type bed struct {

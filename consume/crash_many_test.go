@@ -2,8 +2,10 @@
 
 package consume_test
 
-// crashKills is how often each sink's process is killed.
-const crashKills = 220
+import "testing"
 
-// crashRate keeps the run from finishing before that.
-const crashRate = "2500"
+// The full number of kills, which takes a minute.
+func TestCrashOften(t *testing.T) {
+	_, cl := fake(t)
+	testCrash(t, cl, "crash", crash{kills: 220, rate: "2500"})
+}

@@ -67,12 +67,19 @@ func TestCrashChild(t *testing.T) {
 
 func TestCrash(t *testing.T) {
 	_, cl := fake(t)
-	testCrash(t, cl, "crash", crashKills, false)
+	testCrash(t, cl, "crash", crash{kills: 25, rate: "10000"})
 }
 
-// Killed at random points, again and again, the files hold every record exactly once and standard output at least once. later says
-// that each process lives until a checkpoint of its own holds records.
-func testCrash(t *testing.T, cl *kgo.Client, topic string, most int, later bool) {
+// crash is how often the process of each sink is killed, and the rate that keeps the run from finishing before that. later says that
+// each process lives until a checkpoint of its own holds records.
+type crash struct {
+	kills int
+	rate  string
+	later bool
+}
+
+// Killed at random points, again and again, the files hold every record exactly once and standard output at least once.
+func testCrash(t *testing.T, cl *kgo.Client, topic string, how crash) {
 	kafkatest.CreateTopic(t, cl, topic, crashPartitions)
 	for p := range int32(crashPartitions) {
 		kafkatest.Produce(t, cl, kafkatest.Records(topic, p, crashRecords, 1000, 1)...)
@@ -87,13 +94,13 @@ func testCrash(t *testing.T, cl *kgo.Client, topic string, most int, later bool)
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			t.Logf("seed %d", seed)
 			kills := 0
-			for kills < most {
+			for kills < how.kills {
 				// From before the first checkpoint of a life to some time after it.
 				lives := sleep(50*time.Millisecond + time.Duration(rnd.IntN(200))*time.Millisecond)
-				if later {
+				if how.later {
 					lives = checkpointed(dir, time.Duration(rnd.IntN(50))*time.Millisecond)
 				}
-				if life(t, addr, topic, dir, kind, &printed, crashRate, lives) {
+				if life(t, addr, topic, dir, kind, &printed, how.rate, lives) {
 					t.Fatalf("the run finished after %d kills: it needs more records", kills)
 				}
 				kills++

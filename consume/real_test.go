@@ -268,4 +268,6 @@ func TestRealBrokerStops(t *testing.T) {
 }
 
 // The kills of TestCrash, a few, each after records of its own.
-func TestRealCrash(t *testing.T) { testCrash(t, real.Kafka(t).Client(t), "real-crash", 5, true) }
+func TestRealCrash(t *testing.T) {
+	testCrash(t, real.Kafka(t).Client(t), "real-crash", crash{kills: 5, rate: "2500", later: true})
+}
