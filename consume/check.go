@@ -4,6 +4,8 @@ package consume
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -123,8 +125,8 @@ func (c *Config) checkCheckpoints() error {
 		return usagef("", "a checkpoint interval of %s is too short: the least is %s", k.Interval, minInterval)
 	case k.Timeout < minInterval:
 		return usagef("", "a checkpoint timeout of %s is too short: the least is %s", k.Timeout, minInterval)
-	case k.MinPause < 0 || k.Tolerable < 0 || k.Interval < 0:
-		return usagef("", "a checkpoint's interval, pause and tolerable failures cannot be negative")
+	case k.MinPause < 0 || k.Tolerable < 0 || k.Interval < 0 || k.MaxConcurrent < 0 || k.Retained < 0:
+		return usagef("", "a checkpoint's interval, pause and numbers cannot be negative")
 	}
 	switch k.RestoreWith {
 	case "", RestoreOld, RestoreNew:
@@ -163,17 +165,26 @@ func (c *Config) checkCheckpoints() error {
 
 func (c *Config) checkNumbers() error {
 	switch {
-	case c.Rate.Records < 0 || c.Rate.Bytes < 0 || c.Rate.Ramp < 0:
-		return usagef("", "a rate cannot be negative")
+	case !(c.Rate.Records >= 0 && c.Rate.Bytes >= 0) || c.Rate.Ramp < 0: // NaN is neither
+		return usagef("", "a rate is a number, and cannot be negative")
 	case c.Rate.Ramp > 0 && !c.Rate.limited():
 		return usagef("give a rate too", "a ramp without a rate has nothing to grow to")
 	case c.Commit.Interval < minInterval:
 		return usagef("", "auto.commit.interval.ms of %s is too short: the least is %s", c.Commit.Interval, minInterval)
-	case c.Fetch.MaxBytes < 0 || c.Fetch.MaxPartitionBytes < 0 || c.Fetch.Buffer < 0:
+	case c.Fetch.MaxBytes < 0 || c.Fetch.MaxPartitionBytes < 0 || c.Fetch.Buffer < 0 || c.Fetch.MinBytes < 0 || c.Fetch.MaxPoll < 0:
 		return usagef("", "a fetch size cannot be negative")
+	case c.Fetch.MaxWait != 0 && (c.Fetch.MaxWait < minInterval || c.Fetch.MaxWait > longestWait):
+		return usagef("", "fetch.max.wait.ms of %s: a broker can be asked to wait from %s to %s", c.Fetch.MaxWait, minInterval, longestWait)
+	case c.StopTimeout < 0 || c.Silence < 0 || c.Unreachable < 0:
+		return usagef("", "the time for the last checkpoint, and for brokers that do not answer, cannot be negative")
+	case c.Policies.MaxSkip != nil && *c.Policies.MaxSkip < 0:
+		return usagef("", "at most %d offsets passed over: the number is negative", *c.Policies.MaxSkip)
 	}
 	return nil
 }
+
+// longestWait is the longest that a fetch may wait: longer ones are cut off as requests without an answer.
+const longestWait = 5 * time.Minute
 
 func (c *Config) checkJoin() error {
 	if c.Join == nil {
@@ -193,6 +204,11 @@ func (c *Config) checkJoin() error {
 		return exclude("an end")
 	case c.Start.Mode() != ModeGroupOffsets:
 		return usagef("move the group first: {{move-group}}", "joining the group starts at the group's commits, not at %s", c.Start)
+	}
+	for name, d := range map[string]time.Duration{"session.timeout.ms": c.Join.SessionTimeout, "heartbeat.interval.ms": c.Join.Heartbeat, "max.poll.interval.ms": c.Join.RebalanceTimeout} {
+		if d != 0 && (d < minInterval || d.Milliseconds() > math.MaxInt32) {
+			return usagef("", "%s of %s is not a time that Kafka takes: it counts milliseconds, and %s is the least here", name, d, minInterval)
+		}
 	}
 	for _, t := range c.Topics {
 		if len(t.Partitions) > 0 {

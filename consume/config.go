@@ -3,6 +3,7 @@ package consume
 // What a run is told.
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -286,8 +287,8 @@ func (c *Config) fill() {
 	def(&c.Checkpoints.Timeout, defaultTimeout)
 	def(&c.StopTimeout, defaultStopTimeout)
 	def(&c.Silence, defaultSilence)
-	c.Checkpoints.MaxConcurrent = max(1, c.Checkpoints.MaxConcurrent)
-	c.Checkpoints.Retained = max(1, c.Checkpoints.Retained)
+	c.Checkpoints.MaxConcurrent = cmp.Or(c.Checkpoints.MaxConcurrent, 1)
+	c.Checkpoints.Retained = cmp.Or(c.Checkpoints.Retained, 1)
 	if c.Checkpoints.Retention == "" {
 		c.Checkpoints.Retention = RetainOnCancellation
 	}

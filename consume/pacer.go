@@ -15,6 +15,9 @@ type pacer struct {
 const (
 	burst     = 100 * time.Millisecond
 	rampFloor = 0.05
+	// longestPause is from where on a piece's pause is not counted exactly: 1B/h and a record of some megabytes come to more
+	// than a Duration holds, which would be no pause at all.
+	longestPause = 365 * 24 * time.Hour
 )
 
 func newPacer(r Rate, now time.Time) *pacer { return &pacer{rate: r, start: now, free: now} }
@@ -44,7 +47,7 @@ func (p *pacer) spend(now time.Time, records int, bytes int64) {
 	if floor := now.Add(-burst); p.free.Before(floor) {
 		p.free = floor
 	}
-	p.free = p.free.Add(time.Duration(seconds * float64(time.Second)))
+	p.free = p.free.Add(time.Duration(min(seconds*float64(time.Second), float64(longestPause))))
 }
 
 // piece is how many records of one partition go at a time: small enough that partitions take turns many times a second.

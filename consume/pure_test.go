@@ -200,6 +200,12 @@ func TestPacer(t *testing.T) {
 			t.Errorf("after %v s of the ramp: %v/s, want %v", s, got, want)
 		}
 	}
+	// What takes longer than can be counted is no rate without a bound.
+	p = newPacer(Rate{Bytes: 1.0 / 3600}, at(0))
+	p.spend(at(0), 1, 8<<20)
+	if got := p.wait(at(0)); got < 300*24*time.Hour {
+		t.Errorf("8 MiB at a byte an hour wait %s", got)
+	}
 	// A pause saves nothing up.
 	p = newPacer(Rate{Records: 10}, at(0))
 	p.spend(at(100), 10, 0)

@@ -28,6 +28,7 @@ type consumeOptions struct {
 	ranges     []string
 	rangeFile  string
 	part       int
+	partGiven  bool
 	job        string
 	flinkConf  string
 	output     string
@@ -67,18 +68,18 @@ func settingFlags() []settingFlag {
 		{flag: "if-expired", key: consumeconf.IfExpired, usage: "retention removed what was asked for, at the start or during the run: earliest or fail (default: earliest for a time, else fail)"},
 		{flag: "if-no-commit", key: consumeconf.IfNoCommit, usage: "a partition without a commit, or missing from a map: fail, skip, earliest or latest"},
 		{flag: "marker", key: consumeconf.Marker, usage: "a Flink source that has not begun: earliest, latest, committed, as-written or fail (default fail)"},
-		{flag: "max-skip", key: consumeconf.MaxSkip, usage: "refuse a start that passes over more than `N` unread offsets of the group"},
+		{flag: "max-skip", key: consumeconf.MaxSkip, usage: "refuse a start that passes over more than `N` unread offsets of the group; 0 is none"},
 		{flag: "auto-commit", key: consumeconf.AutoCommit, usage: "commit by interval what was written (enable.auto.commit); checkpoints win over it", boolean: true},
 		{flag: "auto-commit-interval", key: consumeconf.AutoInterval, usage: "how often --auto-commit commits, a `DURATION` (default 5s)"},
 		{flag: "commit-on-checkpoint", key: consumeconf.CommitChk, usage: "commit the offsets of each completed checkpoint (default true)", boolean: true},
 		{flag: "on-foreign-commit", key: consumeconf.OnForeign, usage: "another client commits to the group: warn or fail (default warn)"},
-		{flag: "checkpoint-interval", key: consumeconf.ChkInterval, usage: "make a checkpoint every `DURATION`, at least 10ms (default: none)"},
+		{flag: "checkpoint-interval", key: consumeconf.ChkInterval, usage: "make a checkpoint every `DURATION`, at least 10ms; 0 is never (default: never)"},
 		{flag: "checkpoint-dir", key: consumeconf.ChkDir, usage: "keep checkpoints in `DIR`/JOB, a path or file:///… (default: in memory)"},
 		{flag: "checkpoint-mode", key: consumeconf.ChkMode, usage: "EXACTLY_ONCE, or AT_LEAST_ONCE, which does not cut files back on a restore"},
 		{flag: "checkpoint-timeout", key: consumeconf.ChkTimeout, usage: "drop a checkpoint that takes longer than this `DURATION` (default 10m)"},
-		{flag: "min-pause", key: consumeconf.ChkPause, usage: "the least `DURATION` from the end of a checkpoint to the begin of the next"},
+		{flag: "min-pause", key: consumeconf.ChkPause, usage: "the least `DURATION` from the end of a checkpoint to the begin of the next; 0 is none (default 0)"},
 		{flag: "max-concurrent-checkpoints", key: consumeconf.ChkConcurrent, usage: "how many checkpoints may be under way, `N` (default 1)"},
-		{flag: "tolerable-failed-checkpoints", key: consumeconf.ChkTolerable, usage: "how many may fail one after another, `N` (default 0)"},
+		{flag: "tolerable-failed-checkpoints", key: consumeconf.ChkTolerable, usage: "how many may fail one after another, `N`; 0 is none (default 0)"},
 		{flag: "retained-checkpoints", key: consumeconf.ChkRetained, usage: "how many completed checkpoints are kept, `N` (default 1)"},
 		{flag: "retention", key: consumeconf.ChkRetention, usage: "RETAIN_ON_CANCELLATION, DELETE_ON_CANCELLATION or NO_EXTERNALIZED_CHECKPOINTS"},
 		{flag: "restore", key: consumeconf.Restore, usage: "continue from a checkpoint: latest, none, or its `PATH`"},
@@ -86,7 +87,7 @@ func settingFlags() []settingFlag {
 		{flag: "job-name", key: consumeconf.JobName, usage: "`NAME` of the folder of checkpoints (default: the job, the group or the topics)"},
 		{flag: "discovery-interval", key: consumeconf.Discovery, usage: "check for new partitions every `DURATION`; 0 is never (default 5m)"},
 		{flag: "rate", key: consumeconf.Rate, usage: "deliver at most so much: `50/s`, 10MiB/s, or both with a comma"},
-		{flag: "ramp", key: consumeconf.Ramp, usage: "let the rate grow to its full size over this `DURATION`"},
+		{flag: "ramp", key: consumeconf.Ramp, usage: "let the rate grow to its full size over this `DURATION`; 0 is at once (default 0)"},
 		{flag: "join", key: consumeconf.Join, usage: "read as a member of the group, so that several processes share the topic; at least once, no checkpoints", boolean: true},
 		{flag: "group-protocol", key: consumeconf.GroupProtocol, usage: "the protocol of --join: classic or consumer (KIP-848)"},
 		{flag: "group-instance-id", key: consumeconf.InstanceID, usage: "a static member of --join with this `ID`"},
@@ -299,7 +300,7 @@ func (o *consumeOptions) scope(args []string) (consumeconf.Scope, error) {
 
 func (o *consumeOptions) readRanges(out *consumeconf.Scope) error {
 	switch {
-	case o.rangeFile == "" && o.part == 0:
+	case o.rangeFile == "" && !o.partGiven:
 		return nil
 	case o.rangeFile == "":
 		return cli.Usagef("add --range-file FILE", "--part chooses a part of a range file, and none is given")
@@ -313,6 +314,9 @@ func (o *consumeOptions) readRanges(out *consumeconf.Scope) error {
 	rf, err := consume.ReadRangeFile(bytes.NewReader(data), o.rangeFile)
 	if err != nil {
 		return err
+	}
+	if !o.partGiven {
+		return cli.Usagef(fmt.Sprintf("--part 1 to --part %d", len(rf.Parts)), "range file %s has %d parts, and none is chosen", o.rangeFile, len(rf.Parts))
 	}
 	if o.part < 1 || o.part > len(rf.Parts) {
 		return cli.Usagef(fmt.Sprintf("--part 1 to --part %d", len(rf.Parts)), "range file %s has %d parts, --part is %d", o.rangeFile, len(rf.Parts), o.part)
@@ -378,6 +382,7 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	if err := o.origin.Parse(); err != nil {
 		return err
 	}
+	o.partGiven = cmd.Flags().Changed("part")
 	scope, err := o.scope(args)
 	if err != nil {
 		return consumeFault(err)

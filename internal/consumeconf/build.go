@@ -58,6 +58,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 		}
 	}
 	c.Group = r.Get(GroupID).Text
+	x.flag(ShareGroup) // it counted when the jobs were read
 	x.start(&out, clock)
 	x.end(&out, clock)
 	x.policies(c)
@@ -69,7 +70,6 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 	}
 	c.Discovery = x.discovery()
 	c.ReadUncommitted = x.word(IsolationLevel) == "read_uncommitted"
-	c.Fetch.MaxBytes, c.Fetch.MaxPartitionBytes = int32(min(x.size(FetchMaxBytes), 90<<20)), int32(min(x.size(FetchPartBytes), 90<<20))
 	x.fetching(&out)
 	x.join(&out)
 	x.output(&out)
@@ -216,7 +216,7 @@ func (x *reader) policies(c *consume.Config) {
 
 func (x *reader) commits(c *consume.Config) {
 	c.Commit.Auto = x.flag(AutoCommit)
-	c.Commit.Interval = x.duration(AutoInterval)
+	c.Commit.Interval = x.span(AutoInterval)
 	c.Commit.NotOnCheckpoint = !x.flag(CommitChk)
 }
 
@@ -224,7 +224,7 @@ func (x *reader) checkpoints(out *Run) {
 	c, r := &out.Config, x.r
 	k := &c.Checkpoints
 	k.Interval = x.duration(ChkInterval)
-	k.Timeout = x.duration(ChkTimeout)
+	k.Timeout = x.span(ChkTimeout)
 	k.MinPause = x.duration(ChkPause)
 	k.MaxConcurrent, k.Retained = int(x.count(ChkConcurrent)), int(x.count(ChkRetained))
 	n, _ := x.number(ChkTolerable)
@@ -296,8 +296,8 @@ func (x *reader) storage(out *Run) {
 func (x *reader) fetching(out *Run) {
 	f := &out.Config.Fetch
 	f.MaxPoll = int(x.count(MaxPoll))
-	f.MinBytes = int32(min(x.size(FetchMinBytes), 90<<20))
-	f.MaxWait = x.duration(FetchMaxWait)
+	f.MaxBytes, f.MaxPartitionBytes, f.MinBytes = x.fetchSize(out, FetchMaxBytes), x.fetchSize(out, FetchPartBytes), x.fetchSize(out, FetchMinBytes)
+	f.MaxWait = x.span(FetchMaxWait)
 	f.Rack = x.r.Get(Rack).Text
 }
 
@@ -334,8 +334,8 @@ func (x *reader) join(out *Run) {
 		}
 		return
 	}
-	c.Join = &consume.Join{Consumer: protocol == "consumer", InstanceID: x.r.Get(InstanceID).Text, SessionTimeout: x.duration(SessionTimeout),
-		Heartbeat: x.duration(Heartbeat), RebalanceTimeout: x.duration(PollInterval), Assignors: x.assignors()}
+	c.Join = &consume.Join{Consumer: protocol == "consumer", InstanceID: x.r.Get(InstanceID).Text, SessionTimeout: x.span(SessionTimeout),
+		Heartbeat: x.span(Heartbeat), RebalanceTimeout: x.span(PollInterval), Assignors: x.assignors()}
 	for _, k := range []string{SessionTimeout, Heartbeat, Assignors} {
 		if c.Join.Consumer && x.r.Has(k) {
 			out.note(x.r.Get(k), "", "%s has no effect with the protocol consumer: the broker decides", k)

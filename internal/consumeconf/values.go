@@ -81,10 +81,20 @@ func (x *reader) number(key string) (n int64, set bool) {
 // that somebody wrote would be another answer than theirs: a script that computed 0 records would get the whole topic.
 func (x *reader) count(key string) int64 {
 	n, set := x.number(key)
-	if set && n == 0 {
-		x.fail(x.r.Get(key), "", "at least 1")
-	}
+	x.notZero(key, set && n == 0, "1")
 	return n
+}
+
+// notZero fails where a value that somebody wrote is 0, and the engine's 0 is its own choice.
+func (x *reader) notZero(key string, zero bool, least string) {
+	if !zero {
+		return
+	}
+	hint := "leave it out for the default"
+	if b := x.r.table.Key(key).Builtin; b != "" {
+		hint += ", " + b
+	}
+	x.fail(x.r.Get(key), hint, "at least %s", least)
 }
 
 var flinkDuration = regexp.MustCompile(`^(\d+)\s*([a-zµ]*)$`)
@@ -109,6 +119,13 @@ func ParseDuration(s string) (time.Duration, bool) {
 	}
 	d, err := offset.ParseDuration(strings.TrimSpace(s))
 	return d, err == nil
+}
+
+// span reads a length of time that cannot be 0, as count reads a number.
+func (x *reader) span(key string) time.Duration {
+	d := x.duration(key)
+	x.notZero(key, d == 0 && x.r.Get(key).Text != "", "1ms")
+	return d
 }
 
 func (x *reader) duration(key string) time.Duration {
@@ -154,7 +171,20 @@ func (x *reader) size(key string) int64 {
 	if !ok {
 		x.fail(v, "write 10MiB, 64mb or a number of bytes", "%q is not a size", v.Text)
 	}
+	x.notZero(key, n == 0, "1 byte")
 	return n
+}
+
+// mostFetched is the most that one response may hold: the client reads none above 100 MiB.
+const mostFetched = 90 << 20
+
+// fetchSize reads a size of responses. A consumer's own file may have more than can be had.
+func (x *reader) fetchSize(out *Run, key string) int32 {
+	n := x.size(key)
+	if n > mostFetched {
+		out.note(x.r.Get(key), "", "%s=%s is more than one response can hold here: %s is used", key, x.r.Get(key).Text, text.Bytes(mostFetched))
+	}
+	return int32(min(n, mostFetched))
 }
 
 // ParseRate reads 50/s, 3000/m, 10MiB/s, or both with a comma between them.

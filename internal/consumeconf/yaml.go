@@ -107,7 +107,7 @@ func (s *Set) checkShared() error {
 			case k.Name == GroupID:
 				group, o.source = v.Text, v.Source
 			case k.Name == ShareGroup:
-				o.shared = v.Text == "true"
+				o.shared = strings.EqualFold(v.Text, "true")
 			}
 		}
 		if group == "" {
