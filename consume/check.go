@@ -76,6 +76,11 @@ func (c *Config) checkStart() error {
 	if u := c.End.Until; u != nil && u.Kind == offset.AtTime && u.At.Time.After(c.now()) {
 		return usagef("leave the end out to keep reading, or name an instant in the past", "the end %s is in the future", offset.FormatTime(u.At.Time))
 	}
+	if s, u := c.Start.Position, c.End.Until; s != nil && u != nil {
+		if from, until, yes := s.TurnedRound(*u); yes {
+			return usagef("did you mean them the other way round?", "the end %s is before the start %s: nothing lies between them", offset.FormatTime(until.Time), offset.FormatTime(from.Time))
+		}
+	}
 	if p := c.Start.Position; p != nil && p.Kind == offset.AfterStart {
 		return usagef("use current+N, start+N or end-N", "%s is not a place to start", p)
 	}

@@ -58,6 +58,27 @@ func (p Position) For(part Partition) (pos Position, ok bool) {
 	return pos, ok
 }
 
+// TurnedRound says that p is a start and end an end that lies before it, whatever is in the log: both are times, for all partitions or
+// for one that both name.
+func (p Position) TurnedRound(end Position) (from, until Instant, yes bool) {
+	pairs := [][2]Position{{p, end}}
+	for _, m := range []map[Partition]Position{p.Map, end.Map} {
+		for part := range m {
+			a, named := p.For(part)
+			b, too := end.For(part)
+			if named && too {
+				pairs = append(pairs, [2]Position{a, b})
+			}
+		}
+	}
+	for _, x := range pairs {
+		if x[0].Kind == AtTime && x[1].Kind == AtTime && x[1].At.Time.Before(x[0].At.Time) {
+			return x[0].At, x[1].At, true
+		}
+	}
+	return Instant{}, Instant{}, false
+}
+
 // Source names what a position of an Of… kind reads, with its secrets: to tell two apart, never to show.
 func (p Position) Source() string {
 	if p.Kind.past() {

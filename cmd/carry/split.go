@@ -155,6 +155,9 @@ func (o *splitOptions) parseEnds(clock offset.Clock) error {
 			return cli.Usagef("add --group GROUP", "%s %s is a group's commit, and no group was named", flag, p)
 		}
 	}
+	if from, until, yes := o.start.TurnedRound(o.end); yes {
+		return cli.Usagef("did you mean them the other way round?", "--until %s is before --from %s: nothing lies between them", offset.FormatTime(until.Time), offset.FormatTime(from.Time))
+	}
 	return nil
 }
 
