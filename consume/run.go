@@ -115,7 +115,8 @@ func (r *run) start() error {
 	}
 	var back *Restored
 	if r.restored != nil {
-		back = &Restored{Checkpoint: r.restored.chk.ID, State: r.restored.chk.Sink.State, TakeBack: !r.cfg.Checkpoints.AtLeastOnce}
+		back = &Restored{Checkpoint: r.restored.chk.ID, State: r.restored.chk.Sink.State, TakeBack: !r.cfg.Checkpoints.AtLeastOnce,
+			Elsewhere: r.jobDir != "" && len(r.restored.own) == 0}
 		r.total = r.restored.chk.Records
 	}
 	r.left = recordsLeft(r.cfg.End, r.total)

@@ -63,6 +63,9 @@ type Restored struct {
 	State      json.RawMessage // nil where the checkpoint holds none
 	// TakeBack says that what came after the checkpoint is to be removed; false in the mode AT_LEAST_ONCE.
 	TakeBack bool
+	// Elsewhere says that the checkpoint is another job's, which may go on from it too, and that this run makes its own. Those
+	// have larger numbers.
+	Elsewhere bool
 }
 
 // SinkInfo names a sink.

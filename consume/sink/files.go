@@ -40,6 +40,10 @@ type Files struct {
 	buf  []byte
 	hold *flock.Flock // on the folder, while it is open; nil where folders cannot be locked
 
+	owner     string // of the folder; empty where a checkpoint of an older koffset was restored
+	takenOver bool   // from another job's checkpoint takenAt, and no later one says so yet
+	takenAt   int64
+
 	dirMu   sync.Mutex // held while the folder is synced
 	mu      sync.Mutex // of what Persist shares with the other methods
 	open    *filePart  // nil until the next write begins one
@@ -58,6 +62,7 @@ type filePart struct {
 
 // filesState is what a checkpoint holds. Lengths are in bytes.
 type filesState struct {
+	Owner   string       `json:"owner,omitempty"`
 	Part    int64        `json:"part"` // the open part, or the one that the next write begins
 	Length  int64        `json:"length"`
 	Closing []closedPart `json:"closing,omitempty"` // complete, and renamed as soon as the checkpoint is
@@ -132,13 +137,18 @@ func (s *Files) Open(_ context.Context, r *consume.Restored) (err error) {
 			return dirErrorf("use an empty folder, or continue from the checkpoint with {{restore latest}}",
 				"folder %s has parts of an earlier run, such as %s", s.dir, filepath.Base(found[0].path))
 		}
-		return nil
-	case !r.TakeBack:
-		return s.leaveAsIs(found)
+		return s.own()
 	}
 	var st filesState
 	if err := json.Unmarshal(r.State, &st); err != nil || st.Part < 1 || st.Length < 0 {
 		return dirErrorf("", "checkpoint %d does not say how long the files were", r.Checkpoint)
+	}
+	touches := r.TakeBack || slices.ContainsFunc(found, func(f foundPart) bool { return f.open })
+	if err := s.reown(r, st.Owner, touches); err != nil {
+		return err
+	}
+	if !r.TakeBack {
+		return s.leaveAsIs(found)
 	}
 	return s.takeBack(r.Checkpoint, st, found)
 }
@@ -284,7 +294,7 @@ func (s *Files) Checkpoint(_ context.Context, b consume.Barrier) (consume.Persis
 		s.closing = append(s.closing, s.open)
 		s.open = nil
 	}
-	st := filesState{Part: s.next}
+	st := filesState{Owner: s.owner, Part: s.next}
 	toSync := slices.Clone(s.closing)
 	if s.open != nil {
 		st.Part, st.Length = s.open.number, s.open.length
@@ -338,6 +348,9 @@ func (s *Files) isClosed(p *filePart) bool {
 func (s *Files) Completed(_ context.Context, checkpoint int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.settleOwner(checkpoint); err != nil {
+		return err
+	}
 	renamed := false
 	for len(s.closing) > 0 && s.closing[0].checkpoint <= checkpoint {
 		p := s.closing[0]

@@ -144,6 +144,9 @@ func (d disk) content() map[string]string {
 		d.t.Fatal(err)
 	}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // whose folder it is
+		}
 		data, err := os.ReadFile(filepath.Join(d.dir, e.Name()))
 		if err != nil {
 			d.t.Fatal(err)
@@ -257,6 +260,89 @@ func TestFilesAtLeastOnce(t *testing.T) {
 	checkpoint(t, s, 2, true, true)
 	must(t, s.Close(ctx))
 	equal(t, d.content(), map[string]string{"part-00000001.txt": "a\nb\n", "part-00000002.txt": "b\n"})
+}
+
+// A job that was killed before its first record leaves an empty folder. What another job writes there in the meantime is neither
+// cut nor closed, and nothing is written behind it.
+func TestFilesOfAnotherJob(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	begin := func() json.RawMessage {
+		s := d.files(sink.FilesOptions{})
+		must(t, s.Open(ctx, nil))
+		state := checkpoint(t, s, 0, false, true) // nothing was written
+		must(t, s.Close(ctx))
+		return state
+	}
+	idle := begin()
+	s := d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("bb")))
+	state := checkpoint(t, s, 0, false, true)
+	must(t, s.Write(ctx, batch("cc")))
+	must(t, s.Close(ctx)) // killed
+	want := map[string]string{"part-00000001.txt.open": "bb\ncc\n"}
+	old := json.RawMessage(`{"part":1,"length":0}`) // a checkpoint that does not say whose folder it was
+	for name, r := range map[string]*consume.Restored{"idle": {State: idle, TakeBack: true}, "at least once": {State: idle}, "elsewhere": {State: idle, TakeBack: true, Elsewhere: true}, "older koffset": {State: old, TakeBack: true}} {
+		var de *sink.DirError
+		if err := d.files(sink.FilesOptions{}).Open(ctx, r); !errors.As(err, &de) || !strings.Contains(err.Error(), "belongs to another run") {
+			t.Errorf("%s: %v", name, err)
+		}
+		equal(t, d.content(), want)
+	}
+	s = d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, &consume.Restored{State: state, TakeBack: true}))
+	must(t, s.Close(ctx))
+	equal(t, d.content(), map[string]string{"part-00000001.txt.open": "bb\n"})
+
+	// Where nobody else began, an idle job goes on, also after its reader took everything away.
+	must(t, os.RemoveAll(d.dir))
+	for _, state := range []json.RawMessage{begin(), idle, old} {
+		must(t, os.RemoveAll(d.dir))
+		s := d.files(sink.FilesOptions{})
+		must(t, s.Open(ctx, &consume.Restored{State: state, TakeBack: true}))
+		must(t, s.Write(ctx, batch("x")))
+		must(t, s.Close(ctx))
+		equal(t, d.content(), map[string]string{"part-00000001.txt.open": "x\n"})
+	}
+}
+
+// A job that goes on from another's checkpoint takes the folder over with its own first one. Before it both can be restored, after it
+// the other one would cut what this one wrote.
+func TestFilesTakenOver(t *testing.T) {
+	ctx := context.Background()
+	d := disk{t, t.TempDir()}
+	s := d.files(sink.FilesOptions{})
+	must(t, s.Open(ctx, nil))
+	must(t, s.Write(ctx, batch("a")))
+	theirs := checkpoint(t, s, 3, false, true)
+	must(t, s.Close(ctx))
+	open := func(id int64, state json.RawMessage, elsewhere bool) (*sink.Files, error) {
+		s := d.files(sink.FilesOptions{})
+		return s, s.Open(ctx, &consume.Restored{Checkpoint: id, State: state, TakeBack: true, Elsewhere: elsewhere})
+	}
+	s, err := open(3, theirs, true)
+	must(t, err)
+	must(t, s.Completed(ctx, 3)) // as the engine does after a restore
+	must(t, s.Close(ctx))        // killed before a checkpoint
+	s, err = open(3, theirs, false)
+	must(t, err)
+	must(t, s.Close(ctx))
+
+	s, err = open(3, theirs, true)
+	must(t, err)
+	must(t, s.Completed(ctx, 3))
+	must(t, s.Write(ctx, batch("b")))
+	ours := checkpoint(t, s, 4, false, false)
+	must(t, s.Close(ctx)) // killed before it was told that the checkpoint is on disk
+	s, err = open(4, ours, false)
+	must(t, err)
+	must(t, s.Completed(ctx, 4))
+	must(t, s.Close(ctx))
+	if _, err := open(3, theirs, false); err == nil || !strings.Contains(err.Error(), "belongs to another run") {
+		t.Error(err)
+	}
+	equal(t, d.content(), map[string]string{"part-00000001.txt.open": "a\nb\n"})
 }
 
 // An older checkpoint whose file a newer one closed in the meantime does not fail.
