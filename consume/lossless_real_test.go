@@ -59,10 +59,9 @@ func TestRealEveryRecordOnce(t *testing.T) {
 	}
 }
 
-// once runs to the end and compares. By its clock a slow sink takes a second a batch, so that every partition counts as
-// idle after each: whatever is then passed over is missing.
-func once(t *testing.T, want []string, slow bool, cfg consume.Config) {
-	t.Helper()
+// collecting makes cfg a run into a sink that keeps what it gets. By its clock a slow sink takes a second a batch, so that every partition
+// counts as idle after each: whatever is then passed over is missing.
+func collecting(cfg consume.Config, slow bool) (consume.Config, *collector) {
 	var took atomic.Int64
 	began := time.Now()
 	sink := &collector{write: func(consume.Batch) error {
@@ -72,6 +71,13 @@ func once(t *testing.T, want []string, slow bool, cfg consume.Config) {
 		return nil
 	}}
 	cfg.Sink, cfg.Now = sink, func() time.Time { return began.Add(time.Duration(took.Load()) + time.Since(began)) }
+	return cfg, sink
+}
+
+// once runs to the end and compares.
+func once(t *testing.T, want []string, slow bool, cfg consume.Config) {
+	t.Helper()
+	cfg, sink := collecting(cfg, slow)
 	if _, err := consume.Run(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

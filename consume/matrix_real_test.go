@@ -10,9 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -271,20 +269,6 @@ func alone(t *testing.T, cl *kgo.Client, topic string) []string {
 	return out
 }
 
-// matrixConfig has a sink that is slow, or not: by its clock a slow one takes a second a batch, so that every partition counts as
-// idle after each.
-func matrixConfig(cl *kgo.Client, slow bool) (consume.Config, *collector) {
-	var took atomic.Int64
-	began := time.Now()
-	sink := &collector{write: func(consume.Batch) error {
-		if slow {
-			took.Add(int64(time.Second))
-		}
-		return nil
-	}}
-	return consume.Config{Client: cl, Sink: sink, Now: func() time.Time { return began.Add(time.Duration(took.Load()) + time.Since(began)) }}, sink
-}
-
 // toTheEnd runs a configuration that has an end.
 func toTheEnd(t *testing.T, cfg consume.Config, sink *collector) []string {
 	t.Helper()
@@ -295,14 +279,14 @@ func toTheEnd(t *testing.T, cfg consume.Config, sink *collector) []string {
 }
 
 func readBounded(t *testing.T, cl *kgo.Client, topic string, slow bool) []string {
-	cfg, sink := matrixConfig(cl, slow)
+	cfg, sink := collecting(consume.Config{Client: cl}, slow)
 	cfg.Topics, cfg.Start, cfg.End = topics(topic), consume.FromEarliest(), consume.UntilLatest()
 	return toTheEnd(t, cfg, sink)
 }
 
 // readUnbounded stops when the run knows that nothing is left to read.
 func readUnbounded(t *testing.T, cl *kgo.Client, topic string, slow bool) []string {
-	cfg, sink := matrixConfig(cl, slow)
+	cfg, sink := collecting(consume.Config{Client: cl}, slow)
 	cfg.Topics, cfg.Start = topics(topic), consume.FromEarliest()
 	e, err := consume.New(t.Context(), cfg)
 	if err != nil {
@@ -325,7 +309,7 @@ func readUnbounded(t *testing.T, cl *kgo.Client, topic string, slow bool) []stri
 // readThird reads the partitions' offsets from one third of parts to the next.
 func readThird(t *testing.T, cl *kgo.Client, topic string, slow bool, part, parts int64) []string {
 	t.Helper()
-	cfg, sink := matrixConfig(cl, slow)
+	cfg, sink := collecting(consume.Config{Client: cl}, slow)
 	for p, b := range kafkatest.Bounds(t, cl, topic) {
 		from, to := b.Start+(b.End-b.Start)*part/parts, b.Start+(b.End-b.Start)*(part+1)/parts
 		if from < to {
