@@ -42,10 +42,16 @@ type committed struct {
 	job      commitJob
 	done     []Position
 	failed   []string // partitions, with the reason
+	cause    error    // of the last that failed; nil where nothing did
 	foreign  int
 	notices  []Notice
 	fatal    error // ends the run
 	attempts bool  // something was sent or tried
+}
+
+// fail notes why something was not committed.
+func (out *committed) fail(what string, err error) {
+	out.failed, out.cause = append(out.failed, what+err.Error()), err
 }
 
 func (c *commits) init(r *run) {
@@ -115,24 +121,25 @@ func (c *commits) account(res committed) error {
 		if n := len(res.failed) - shown; n > 0 {
 			why += "; and " + text.More(n, "partition")
 		}
-		r.notify(warnf("", "the commit to group %s failed, the next one tries again: %s", r.cfg.Group, why))
+		r.notify(warnf(needed(res.cause), "the commit to group %s failed, the next one tries again: %s", r.cfg.Group, why))
 	}
 	return res.fatal
 }
 
-// finish waits for the commit under way and the one that waits, for the last of a run.
-func (c *commits) finish(ctx context.Context) (failed []string, err error) {
+// finish waits for the commit under way and the one that waits, for the last of a run. failed is why one partition of the last is not
+// committed.
+func (c *commits) finish(ctx context.Context) (failed, err error) {
 	for c.busy {
 		select {
 		case res := <-c.results:
 			c.busy = false
-			failed = res.failed
+			failed = res.cause
 			if err := c.account(res); err != nil {
 				return failed, err
 			}
 			c.next()
 		case <-ctx.Done():
-			return []string{"no answer within " + c.r.cfg.StopTimeout.String()}, nil
+			return fmt.Errorf("no answer within %s", c.r.cfg.StopTimeout), nil
 		}
 	}
 	return failed, nil
@@ -150,13 +157,13 @@ func (c *commits) do(ctx context.Context, job commitJob) committed {
 		if errors.As(err, &own) {
 			out.fatal = own
 		} else {
-			out.failed = append(out.failed, err.Error())
+			out.fail("", err)
 		}
 		return out
 	}
 	if s := c.r.cfg.Store; s != nil {
 		if err := s.Save(ctx, job.id, positionsOf(job.marks)); err != nil {
-			out.failed = append(out.failed, "the offset store: "+err.Error())
+			out.fail("the offset store: ", err)
 		}
 	}
 	if c.r.plan.Committer != CommitsNever {
@@ -208,7 +215,7 @@ func (c *commits) commit(ctx context.Context, job commitJob, out *committed) {
 	if c.r.member == nil || fresh {
 		now, err := inspect.ReadCommitsOf(ctx, cfg.Client, cfg.Group)
 		if err != nil {
-			out.failed = append(out.failed, "read the group's commits: "+err.Error())
+			out.fail("read the group's commits: ", err)
 			return
 		}
 		if c.r.member == nil {
@@ -241,7 +248,7 @@ func (c *commits) commit(ctx context.Context, job commitJob, out *committed) {
 			}
 		}
 		if err != nil {
-			out.failed = append(out.failed, p.Partition.String()+": "+commitReason(err))
+			out.fail(p.Partition.String()+": ", commitReason(err))
 			continue
 		}
 		out.done = append(out.done, p)
@@ -277,7 +284,7 @@ func (c *commits) judge(now inspect.Commits, positions []Position, out *committe
 			out.notices = append(out.notices, warnf(hint, "%s", text))
 		}
 		if verdict == commitBackward && !c.r.cfg.Policies.AllowRewind {
-			out.failed = append(out.failed, fmt.Sprintf("%s: not moved back from %d to %d", p.Partition, have.Offset, p.Offset))
+			out.fail(p.Partition.String()+": ", fmt.Errorf("not moved back from %d to %d", have.Offset, p.Offset))
 			continue
 		}
 		send = append(send, p)
@@ -338,12 +345,12 @@ func (c *commits) forget(parts []offset.Partition) {
 var errLeftOut = errors.New("the broker left it out of its answer")
 
 // commitReason says what a broker's answer to a commit means.
-func commitReason(err error) string {
+func commitReason(err error) error {
 	switch {
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.RebalanceInProgress), errors.Is(err, kerr.StaleMemberEpoch):
-		return "the group has members of its own now, and only they may commit (" + err.Error() + ")"
+		return fmt.Errorf("the group has members of its own now, and only they may commit (%w)", err)
 	}
-	return err.Error()
+	return err
 }
 
 // pause waits, and is false where the context ended first.

@@ -3,6 +3,7 @@ package consume
 // How a run ends: the last checkpoint, the last commit, and what is kept.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +91,9 @@ func (r *run) finish(ctx context.Context, s *Summary) error {
 	if err != nil {
 		return err
 	}
-	if len(failed) > 0 {
-		return errorf(Failed, "the checkpoint, if there is one, holds the same offsets", "the last commit to group %s failed", r.cfg.Group)
+	if failed != nil {
+		hint := cmp.Or(needed(failed), "the checkpoint, if there is one, holds the same offsets")
+		return errorf(Failed, hint, "the last commit to group %s failed: %w", r.cfg.Group, failed)
 	}
 	return nil
 }

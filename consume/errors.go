@@ -3,6 +3,7 @@ package consume
 // Errors and notices: what the caller shows, as values.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -39,6 +40,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // cause's kind.
 func (e *Error) ErrorKind() offset.ErrorKind {
 	if e.Kind == Failed && e.Err != nil {
+		if needed(e.Err) != "" {
+			return offset.KindDenied
+		}
 		return offset.KindOf(e.Err)
 	}
 	return e.Kind
@@ -46,7 +50,7 @@ func (e *Error) ErrorKind() offset.ErrorKind {
 
 func errorf(kind ErrorKind, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: kind, Hint: hint, Problem: err.Error(), Err: errors.Unwrap(err)}
+	return &Error{Kind: kind, Hint: cmp.Or(hint, needed(err)), Problem: err.Error(), Err: errors.Unwrap(err)}
 }
 
 // asError makes an *Error of what the sink, the brokers or the connection said, so that every error of the package is one.
@@ -55,7 +59,7 @@ func asError(err error) error {
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	return &Error{Kind: Failed, Problem: err.Error(), Err: err}
+	return &Error{Kind: Failed, Problem: err.Error(), Hint: needed(err), Err: err}
 }
 
 // ErrSuspended as the cause of the context's end is a suspension: the last checkpoint is kept whatever the retention, so

@@ -31,8 +31,8 @@ func readFacts(ctx context.Context, c *Config) (planFacts, map[string]inspect.To
 	}
 	commits := inspect.Commits{}
 	if c.Group != "" {
-		if commits, err = inspect.ReadCommitsOf(ctx, c.Client, c.Group); err != nil {
-			return f, nil, fmt.Errorf("read the commits of group %s: %w", c.Group, err)
+		if commits, err = c.readCommits(ctx, c.Group); err != nil {
+			return f, nil, err
 		}
 		f.groupCommits = commits.Len()
 		if f.groupCommits == 0 {
@@ -180,8 +180,6 @@ func nearGroups(ctx context.Context, c *Config) []string {
 	return text.Near(c.Group, names)
 }
 
-const needsGroup = "the user needs READ on the group"
-
 // committing looks at who could commit: the members that the group has now, unless the run becomes one, and whether the user
 // may. Without the right nothing is read, since nothing of it could be committed.
 func (c *Config) committing(ctx context.Context) (members []inspect.Member, err error) {
@@ -304,6 +302,19 @@ func (f *planFacts) sayOrigin(said []offset.Finding) {
 	}
 }
 
+// readCommits reads what a group has committed. The right to see it is enough, unless the run commits to it.
+func (c *Config) readCommits(ctx context.Context, group string) (inspect.Commits, error) {
+	commits, err := inspect.ReadCommitsOf(ctx, c.Client, group)
+	if err == nil {
+		return commits, nil
+	}
+	hint := needed(err)
+	if who, _ := c.committer(); hint == needsGroup && (who == CommitsNever || group != c.Group) {
+		hint = needsDescribe
+	}
+	return commits, errorf(Failed, hint, "read the commits of group %s: %w", group, err)
+}
+
 func (c *Config) readSaved(ctx context.Context, pos offset.Position) (offset.Saved, error) {
 	if pos.Kind != offset.OfGroup {
 		if c.Saved == nil {
@@ -311,9 +322,9 @@ func (c *Config) readSaved(ctx context.Context, pos offset.Position) (offset.Sav
 		}
 		return c.Saved(ctx, pos)
 	}
-	commits, err := inspect.ReadCommitsOf(ctx, c.Client, pos.Ref)
+	commits, err := c.readCommits(ctx, pos.Ref)
 	if err != nil {
-		return offset.Saved{}, fmt.Errorf("read the commits of group %s: %w", pos.Ref, err)
+		return offset.Saved{}, err
 	}
 	if commits.Len() == 0 {
 		return offset.Saved{}, errorf(NotFound, didYouMean(nearGroups(ctx, &Config{Client: c.Client, Group: pos.Ref})), "group %s has no commits", pos.Ref)

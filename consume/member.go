@@ -282,14 +282,7 @@ func (r *run) sessionFailed(err error) error {
 	for _, never := range []error{kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed, kerr.FencedInstanceID, kerr.InconsistentGroupProtocol,
 		kerr.InvalidSessionTimeout, kerr.UnsupportedAssignor, kerr.InvalidGroupID, kerr.UnsupportedVersion} {
 		if errors.Is(err, never) {
-			hint := ""
-			switch never {
-			case kerr.GroupAuthorizationFailed:
-				hint = needsGroup
-			case kerr.TopicAuthorizationFailed:
-				hint = "the user needs READ on the topic"
-			}
-			return errorf(Failed, hint, "group %s: %w", r.cfg.Group, err)
+			return errorf(Failed, "", "group %s: %w", r.cfg.Group, err)
 		}
 	}
 	var refused *offset.Refusal

@@ -4,6 +4,7 @@ package consume
 // are read in facts.go; everything here is pure.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -177,9 +178,7 @@ func refuseAll(errs []error) error {
 			if r.Err != nil {
 				kind = Failed
 			}
-			if hint == "" {
-				hint = r.Hint
-			}
+			hint = cmp.Or(hint, r.Hint, needed(r.Err))
 		}
 		if i < shown {
 			lines = append(lines, err.Error())
