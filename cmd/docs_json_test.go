@@ -21,7 +21,7 @@ type jsonCase struct {
 
 func jsonCases() []jsonCase {
 	const savepoint = "flink/savepoints/savepoint-5a15ac-77a763fb6f67"
-	changes := "reset, apply, delete, repair, undo ID, migrate import"
+	changes := "reset, apply, delete, repair, keep, undo ID, migrate import"
 	return []jsonCase{
 		{"koffset inspect -o FORMAT", []string{"inspect"}},
 		{"koffset inspect billing fraud-check order-alerts -o FORMAT", []string{"inspect"}},
@@ -36,6 +36,7 @@ func jsonCases() []jsonCase {
 		{"koffset undo 20261129-1200 --execute -o json", []string{changes}},
 		{"koffset delete reporting --topic orders:0 -o FORMAT", []string{changes}},
 		{"koffset repair -o FORMAT", []string{changes}},
+		{"koffset keep reporting --for 30d -o FORMAT", []string{changes}},
 		{"koffset migrate export shipping --out s.export", nil},
 		{"koffset -b $DR migrate import s.export --execute -o json", []string{changes}},
 		{"koffset -b $DR migrate verify shipping --source-bootstrap-server $KOFFSET_BROKERS -o FORMAT", []string{"migrate verify"}},

@@ -49,6 +49,7 @@ var secretLines = map[string][]string{
 	"undo":               {"undo", "undo last --execute", "undo STORE", "undo --prune --execute"},
 	"delete":             {"delete app --topic orders", "delete spare --topic orders --execute", "delete gone --execute", "delete app --topic STORE"},
 	"repair":             {"repair app", "repair app --execute"},
+	"keep":               {"keep app", "keep app --for STORE", "keep app --for 30d --execute"},
 	"migrate export":     {"migrate export app", "migrate export app --out FRESH.jsonl", "migrate export --from store:STORE --group app", "migrate export app --to-store STORE", "migrate export app --to-store file:FRESH.store?create=true"},
 	"migrate import":     {"migrate import export.jsonl --strategy same", "migrate import export.jsonl --map-group app=copy --strategy same --execute", "migrate import STORE", "migrate import export.jsonl --table STORE --strategy table"},
 	"migrate sync":       {"migrate sync app --profile other --source-profile saved --rounds 1 --execute --yes", "migrate sync app --source-profile away --rounds 1"},

@@ -32,6 +32,20 @@ type thenPart struct {
 	first *Standing
 }
 
+// Ever is the At of a Then that finds out where groups stand now: no broker's clock is ahead of it.
+func Ever() time.Time { return time.Unix(1<<40, 0) }
+
+// LastCommit is when what a group has for a partition was committed, by a Then of [Ever]. known is false where a record cannot be
+// read, or none of a commit is left: the group has none, or it came after the log was read.
+func (t *Then) LastCommit(r *Report, group string, p offset.Partition) (at time.Time, known bool) {
+	of := r.For(group)
+	a := t.Of(group, p, of.Coverage)
+	if of.Err != nil || !a.Known || a.Commit == nil {
+		return time.Time{}, false
+	}
+	return a.At, true
+}
+
 // Standing is what a group had for a partition, and since when.
 type Standing struct {
 	// Commit is nil where the commit was removed.

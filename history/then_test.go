@@ -228,3 +228,37 @@ func TestThenDamaged(t *testing.T) {
 		}
 	}
 }
+
+func TestLastCommit(t *testing.T) {
+	p := offset.Partition{Topic: "t"}
+	key := commitKey("g", p)
+	read := func(log ...history.Raw) (*history.Then, *history.Report) {
+		then := &history.Then{At: history.Ever()}
+		replay := history.NewReplay(history.Options{}, then.Add)
+		for i := range log {
+			log[i].Offset, log[i].Producer = int64(i), -1
+			replay.Record(&log[i])
+		}
+		replay.Finish(int64(len(log)))
+		return then, &history.Report{Of: 1, Partitions: map[int32]history.PartitionReport{0: {Coverage: replay.Coverage()}}}
+	}
+	for _, c := range []struct {
+		name  string
+		log   []history.Raw
+		known bool
+		at    time.Time
+	}{
+		{"the last one", []history.Raw{{Time: at(1), Key: key, Value: val(1)}, {Time: at(2), Key: key, Value: val(1)}}, true, at(2)},
+		{"none", nil, false, time.Time{}},
+		{"removed", []history.Raw{{Time: at(1), Key: key, Value: val(1)}, {Time: at(2), Key: key}}, false, time.Time{}},
+		{"a later one that cannot be read", []history.Raw{{Time: at(1), Key: key, Value: val(1)}, {Time: at(2), Key: key, Value: []byte{0, 9}}}, false, time.Time{}},
+		{"one of anybody that cannot be read", []history.Raw{{Time: at(1), Key: key, Value: val(1)}, {Time: at(2), Key: []byte{0}}}, false, time.Time{}},
+		{"a clock that is ahead", []history.Raw{{Time: time.Now().Add(time.Hour), Key: key, Value: val(1)}}, true, time.Time{}},
+	} {
+		then, r := read(c.log...)
+		got, known := then.LastCommit(r, "g", p)
+		if known != c.known || !c.at.IsZero() && !got.Equal(c.at) {
+			t.Errorf("%s: %v %t", c.name, got, known)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func Advices() []Advice {
 		{HealthRewound, "the commit was moved back", "the commit went back and has not come to where it was", "ask who reset it; otherwise let it read"},
 		{HealthFallingBehind, "it commits, and records arrive faster", "the lag right after each commit grows", "more readers, up to the number of partitions; or a faster sink"},
 		{HealthBehind, "further behind than the threshold, whatever the trend", "the age of the next record, or the lag", "see whether it catches up; more readers, or a faster sink"},
-		{HealthIdleLong, "no reader and nothing to read, for so long that Kafka will drop the offsets", "no members, and no commit seen for the idle time", "commit again to keep the offsets, or delete the group"},
+		{HealthIdleLong, "no reader and nothing to read, for so long that Kafka will drop the offsets", "no members, and no commit seen for the idle time", "koffset keep stores the offsets again, or delete the group"},
 		{HealthCatchingUp, "the lag shrinks", "the lag right after each commit", "wait"},
 		{HealthIdle, "no reader, and nothing to read", "no members, and the commit is at the end", "nothing"},
 		{HealthNoCommit, "nothing is committed", "no commit, no member that holds the partition and none on the topic, or nothing to read", "nothing"},

@@ -105,6 +105,8 @@ type Options struct {
 	Phase Phase
 	// Grace is what a timeout or an interruption leaves for reading back, once something was sent; 0 is 5 s.
 	Grace time.Duration
+	// KeepFor gives the commits that are stored an expiry of their own, so long after they are stored; 0 leaves it to the broker.
+	KeepFor time.Duration
 	// Settle is how long the values are watched for an overwrite after they were read back.
 	Settle time.Duration
 	// Settling is called once when the watch begins; nil is fine.

@@ -338,7 +338,7 @@ func (b *Built) notes(g *GroupFacts, rows []Change, internal []string) {
 	switch {
 	case len(internal) > 0:
 		add(NoteStreams, "a Streams application: its internal topics are left out (%s), and its local state is not reset", strings.Join(internal, ", "))
-	case g.Type == inspect.TypeStreams && b.Plan.Verb != "delete":
+	case g.Type == inspect.TypeStreams && b.Plan.Verb != "delete" && b.Plan.Verb != VerbKeep:
 		add(NoteStreams, "a Streams application: its local state is not reset")
 	}
 	if g.Type == inspect.TypeShare {

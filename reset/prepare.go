@@ -18,6 +18,8 @@ type Task struct {
 	TakeHidden bool
 	// Repair mends invalid commits in these ways.
 	Repair *Mends
+	// Keep stores again what is there.
+	Keep *Keep
 }
 
 // Prepare makes the plan of a request from what the cluster says now, and seals it. The error is that nothing could be read;
@@ -32,7 +34,9 @@ func Prepare(ctx context.Context, cl *kgo.Client, r *Request) (*Built, error) {
 		return nil, err
 	}
 	b.topics = f.Parts.Topics
-	fillEpochs(ctx, cl, b.Plan, f)
+	if r.Task.Keep == nil { // what is kept keeps its epoch, or has none
+		fillEpochs(ctx, cl, b.Plan, f)
+	}
 	return b, b.Plan.Seal()
 }
 
@@ -42,6 +46,8 @@ func (t Task) build(r *Request, f *Facts) (*Built, error) {
 		return BuildDelete(r, f, t.Whole)
 	case t.Repair != nil:
 		return BuildRepair(r, f, *t.Repair)
+	case t.Keep != nil:
+		return BuildKeep(r, f, *t.Keep)
 	}
 	return Build(r, f)
 }

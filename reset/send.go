@@ -84,7 +84,7 @@ func (a *applier) jobs() []job {
 }
 
 func (a *applier) job(group string, op commits.Op, rows []int) job {
-	j := job{Job: commits.Job{Group: group, Op: op, Rows: make([]commits.Row, len(rows))}, rows: rows}
+	j := job{Job: commits.Job{Group: group, Op: op, KeepFor: a.o.KeepFor, Rows: make([]commits.Row, len(rows))}, rows: rows}
 	for n, i := range rows {
 		c := a.res.Rows[i].Change
 		j.Rows[n] = commits.Row{Partition: c.Partition}

@@ -114,6 +114,8 @@ type Run struct {
 	// as they are though nobody asked for that, so that the command is only partly done.
 	Effect string
 	Left   int
+	// KeepFor is reset.Options'.
+	KeepFor time.Duration
 
 	impacts map[reset.Key]reset.Impact
 	audited bool // a line in the audit log says what became of it
@@ -286,7 +288,7 @@ func (w *Run) apply(ctx context.Context, sum reset.Summary) (*reset.Result, erro
 	defer progress.Stop()
 	return reset.Apply(ctx, w.S.Client, w.Built.Plan, reset.Options{
 		Allowed: w.Allowed, Whole: w.Whole, StateDir: w.S.Settings.StateDir, Operation: w.operation(), Version: w.App.Version, Clock: w.App.Now,
-		Phase: w.S.Moving, Settle: w.Flags.settleFor, Settling: func() {
+		Phase: w.S.Moving, KeepFor: w.KeepFor, Settle: w.Flags.settleFor, Settling: func() {
 			w.App.Streams.Note("written and read back; watching for %s whether another client overwrites it", offset.FormatDuration(w.Flags.settleFor))
 		}, Progress: func(n int) { progress.Add(int64(n)) },
 	})

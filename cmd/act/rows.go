@@ -288,8 +288,11 @@ func (w *Run) said(res *reset.Result) {
 	}
 	changed := res.Count(reset.OutcomeChanged)
 	line := fmt.Sprintf("%s changed and read back", text.Plural(changed, "partition"))
-	if w.removes() {
+	switch {
+	case w.removes():
 		line = deleted(res.Groups)
+	case w.keeps():
+		line = fmt.Sprintf("%s stored again and read back", text.Plural(changed, "commit"))
 	}
 	for _, o := range []reset.Outcome{reset.OutcomeRefused, reset.OutcomeFailed, reset.OutcomeUnverified, reset.OutcomeDiffers, reset.OutcomeOverwritten, reset.OutcomeUnknown} {
 		if n := res.Count(o); n > 0 {
@@ -304,6 +307,9 @@ func (w *Run) said(res *reset.Result) {
 		line += fmt.Sprintf("; %s as requested already", text.Count(n))
 	}
 	w.App.Streams.Note("%s", line)
+	if w.keeps() {
+		return // nothing moved: there is nothing to go back to
+	}
 	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {
 		w.App.Streams.Note("to undo: %s", w.App.Again("undo", res.UndoID, "--execute"))
 	}

@@ -48,6 +48,9 @@ func (w *Run) question(s reset.Summary) string {
 	var costs []string
 	verb := "Move"
 	switch {
+	case w.keeps():
+		verb = "Keep the offsets of"
+		costs = append(costs, text.Plural(s.Changed, "commit"))
 	case w.removes():
 		verb = "Delete"
 		costs = append(costs, "with "+text.Plural(s.Deleted, "commit"))
@@ -78,6 +81,9 @@ func (w *Run) question(s reset.Summary) string {
 	return fmt.Sprintf("%s %s on %s (%s)?", verb, who, w.S.Cluster.ID, strings.Join(costs, ", "))
 }
 
+// keeps says that the plan stores again what is there.
+func (w *Run) keeps() bool { return w.Built.Plan.Verb == reset.VerbKeep }
+
 // subject says what happens to which groups.
 func (w *Run) subject(s reset.Summary) string {
 	groups := len(w.Built.Plan.Groups)
@@ -100,6 +106,13 @@ func (w *Run) subject(s reset.Summary) string {
 		return fmt.Sprintf("1 commit of %s is deleted", one)
 	case s.Deleted == s.Changed:
 		return fmt.Sprintf("%s of %s are deleted", text.Plural(s.Deleted, "commit"), one)
+	}
+	if w.keeps() {
+		is, they := "are", "they are"
+		if s.Changed == 1 {
+			is, they = "is", "it is"
+		}
+		return fmt.Sprintf("%s of %s %s stored again as %s: %s", text.Plural(s.Changed, "commit"), one, is, they, w.Effect)
 	}
 	verb := "changes"
 	if s.Changed != 1 {

@@ -198,13 +198,26 @@ func (o *historyOptions) run(ctx context.Context, s *cli.Session) error {
 	case unread != nil:
 		o.app.Streams.Fail(render.Failure{Err: unread, Kind: offset.KindPartial})
 		return cli.Quietly(offset.KindPartial)
-	case rows == 0 && o.from.IsZero() && len(o.names) > 0 && !o.deleted:
+	case rows == 0 && !(o.from.IsZero() && o.to.IsZero()):
+		o.app.Streams.Note("nothing is left of the time %s: nothing was committed then, or Kafka's compaction removed it", o.window())
+	case rows == 0 && len(o.names) > 0 && !o.deleted:
 		return cli.Faultf(offset.KindNotFound, s.GroupHint(ctx, "history", o.names[0], nil), "nothing of %s is left in %s: it never committed, or compaction removed it",
 			text.Some(offset.NameTexts(o.names), 3), history.Topic)
 	case missing && rows > 0:
 		o.app.Streams.Note("what was before the first row of a partition is not known: Kafka's compaction keeps the last commits")
 	}
 	return nil
+}
+
+// window says which time was looked at.
+func (o *historyOptions) window() string {
+	switch {
+	case o.to.IsZero():
+		return "since " + offset.FormatTime(o.from)
+	case o.from.IsZero():
+		return "up to " + offset.FormatTime(o.to)
+	}
+	return "between " + offset.FormatTime(o.from) + " and " + offset.FormatTime(o.to)
 }
 
 func (o *historyOptions) view(s *cli.Session, w *render.Writer) view {

@@ -5,6 +5,7 @@ package look
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/history"
@@ -157,7 +158,7 @@ func lifeCells(l *history.Life) []render.Cell {
 	members := make([]render.Cell, len(l.Members))
 	for i, m := range l.Members {
 		members[i] = render.Object(render.F("member_id", render.String(m.ID)), render.F("client_id", render.String(m.ClientID)),
-			render.F("host", render.String(m.Host)), render.F("instance_id", render.Text(m.InstanceID)))
+			render.F("host", render.String(strings.TrimPrefix(m.Host, "/"))), render.F("instance_id", render.Text(m.InstanceID)))
 	}
 	known := "all"
 	if l.AtLeast {

@@ -36,6 +36,7 @@ type inspectOptions struct {
 	positionFrom string
 	origin       cli.OriginFlag
 	lagTime      bool
+	lastCommit   bool
 
 	// What parse made of them.
 	format  render.Format
@@ -70,6 +71,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
   koffset inspect billing --lag-time
   koffset inspect --top 10
   koffset inspect --sort age --min-lag 1
+  koffset inspect --last-commit --inactive 7d
   koffset inspect --topic orders
   koffset inspect --group-match 'prod-.*' --by topic
   koffset inspect --all-groups --by partition -o jsonl`,
@@ -97,6 +99,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 	o.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
+	f.BoolVar(&o.lastCommit, "last-commit", false, "when each group and partition last committed, by Kafka's own record; needs READ on __consumer_offsets")
 	return c
 }
 
@@ -150,6 +153,9 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if o.lagTime && o.by != byPartition && o.by != byGroup {
 		return cli.Usagef("add --by partition or --by group", "--lag-time needs --by partition or group, not %s", o.by)
 	}
+	if o.lastCommit && o.by != byPartition && o.by != byGroup {
+		return cli.Usagef("add --by partition or --by group", "--last-commit needs --by partition or group, not %s", o.by)
+	}
 	if o.order.only != "" && o.by != byPartition && o.by != byGroup {
 		return cli.Usagef("add --by partition or --by group", "--only needs --by partition or group, not %s", o.by)
 	}
@@ -182,6 +188,7 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	defer s.Close()
+	whole := ctx
 	ctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 
@@ -207,6 +214,9 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	out.assess(ctx)
+	if err := out.readLastCommits(whole); err != nil {
+		return err
+	}
 	return out.print(ctx)
 }
 
@@ -279,6 +289,8 @@ type inspection struct {
 	readAt     time.Time
 	lagTimeErr error
 
+	last lastCommits
+
 	tally
 }
 
@@ -335,6 +347,7 @@ func (p *inspection) print(ctx context.Context) error {
 	p.notes()
 	p.lacksNote(ctx)
 	p.lagTimeNote()
+	p.lastNote()
 	switch {
 	case !found && len(p.snap.Groups) == 0:
 		return cli.Quietly(offset.KindNotFound)

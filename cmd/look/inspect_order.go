@@ -45,7 +45,7 @@ func (o *orderFlags) add(c *cobra.Command) {
 	f.IntVar(&o.top, "top", 0, "only the first `N` rows; without --sort, by verdict")
 	f.Int64Var(&o.minLag, "min-lag", 0, "only rows whose lag is at least `RECORDS`, or unknown")
 	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or a verdict such as stalled or no-commit; of groups, those with such a partition")
-	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose next record has waited for at least this `DURATION`")
+	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose last commit is at least this `DURATION` old; where __consumer_offsets may not be read, whose next record has waited for so long")
 	for name, words := range map[string][]string{"sort": sortWords(), "only": onlyWords()} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -177,12 +177,6 @@ func (o *orderFlags) shows(r *inspect.Row, d *inspect.Diagnosis) bool {
 		return r.Status == inspect.StatusNoCommit
 	}
 	return d.Verdicts.Has(inspect.Health(o.only))
-}
-
-// inactiveGroup says that --inactive lets a group through: it is known to have no members, and the record that it would read
-// next has waited for so long.
-func (o *orderFlags) inactiveGroup(d inspect.Description, h *inspect.GroupHealth) bool {
-	return o.idleFor == 0 || inspect.ReadersOf(d) == inspect.ReadersNone && h.LagTime.Known && h.LagTime.Basis != "" && h.LagTime.D >= o.idleFor
 }
 
 // verdictCell is a row's status for eyes: what is wrong with the commit, or else the verdict on its reader.

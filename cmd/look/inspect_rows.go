@@ -31,7 +31,7 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		render.Column{Header: "ASSIGNOR", Key: "assignor", Wide: true},
 		render.Column{Header: "ERROR", Key: "error", HideEmpty: true},
 	)
-	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, columns, false)})
+	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, p.withLastColumns(lagColumnOfGroup, columns), false)})
 	out := &ordered{o: &p.o.order, w: w}
 	if p.o.by != byGroup {
 		out.o = &orderFlags{sort: "name"} // the groups of the partitions that JSON lists beside them
@@ -76,7 +76,8 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 		h.Health = inspect.HealthNoCommit
 		h.Verdicts = h.Verdicts.With(h.Health)
 	}
-	if !shown || !out.o.inactiveGroup(d, &h) {
+	last := p.last.ofGroup(p.snap, d.Name)
+	if !shown || !p.inactive(out.o.idleFor, d, &h, last) {
 		return
 	}
 	lag := render.Int(t.Lag)
@@ -87,7 +88,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
 	cells = statusCells(cells, t.Status, h.Health, cli.VerdictsCell(h.Verdicts))
 	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))
-	out.add(standingOf(&h), p.groupLagCells(lagColumnOfGroup, cells, &h, head, hasHead))
+	out.add(standingOf(&h), p.groupLagCells(lagColumnOfGroup, p.withLastCells(lagColumnOfGroup, cells, last), &h, head, hasHead))
 }
 
 func application(d inspect.Description) string {
@@ -98,7 +99,7 @@ func application(d inspect.Description) string {
 }
 
 func (p *inspection) partitionSheet(w *render.Writer) {
-	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: p.withPositionColumn(p.withLagColumns(lagColumnOfPartition, []render.Column{
+	w.Begin(render.Sheet{Name: "partitions", Row: "partition", Columns: p.withPositionColumn(p.withLagColumns(lagColumnOfPartition, p.withLastColumns(lagColumnOfPartition, []render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -123,7 +124,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Header: "UNSTABLE", Key: "unstable", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 		{Header: "ACKNOWLEDGED", Key: "acknowledged", Right: true, HideEmpty: true},
-	}, true))})
+	}), true))})
 	out := &ordered{o: &p.o.order, w: w}
 	// One for all rows, and one for all with the same verdicts: new ones for each of 100,000 rows were most of what the
 	// command allocated, and a third of its time.
@@ -142,7 +143,11 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 				list = cli.VerdictsCell(dg.Verdicts)
 				verdicts[dg.Verdicts] = list
 			}
-			cells = p.withPositionCell(p.withLagCells(lagColumnOfPartition, partitionCells(cells[:0], r, dg, list), r), *r)
+			cells = partitionCells(cells[:0], r, dg, list)
+			if p.o.lastCommit {
+				cells = p.withLastCells(lagColumnOfPartition, cells, p.last.of(r))
+			}
+			cells = p.withPositionCell(p.withLagCells(lagColumnOfPartition, cells, r), *r)
 			out.add(at, cells)
 		}
 	}

@@ -16,6 +16,7 @@ type deleteOptions struct {
 	write act.Flags
 	scope scopeFlags
 	only  cli.OnlyFlag
+	dead  deadFlags
 	req   reset.Request
 
 	takeHidden bool
@@ -35,14 +36,18 @@ The broker leaves out commits on topics that you may not describe. Where there m
 deleted one by one, and the group itself is left (status 4); --allow-hidden deletes it, and what was hidden is not in the journal.
 
 --evict removes static members (group.instance.id) that a stopped application left behind, before it deletes, and watches
-whether one comes back, since its application then runs; dynamic members are never removed. Nothing is changed, and nobody evicted, without --execute.` + cli.ExitStatus(
+whether one comes back, since its application then runs; dynamic members are never removed. Nothing is changed, and nobody evicted, without --execute.
+
+--inactive 30d, --state Empty and --topic-gone clean up: of the groups that are named or matched, only those that are all of it. When a
+group last committed is read from __consumer_offsets. A group that may be in use, or of which that is not known, is left and named.` + cli.ExitStatus(
 			"  1  failed: the broker refused every row",
 			"  3  refused: the group is in use, or declined; nothing was changed",
 			"  4  partly done or partly known; the rows say which",
 			"  5  no such group, topic or partition"),
 		Example: `  koffset delete old-billing
   koffset delete old-billing --execute
-  koffset delete billing --topic orders:3 --execute`,
+  koffset delete billing --topic orders:3 --execute
+  koffset delete --all-groups --inactive 30d --state Empty`,
 		ValidArgsFunction: a.Completer().Groups(),
 		RunE:              a.Connected(o.parse, carriedOut(&o.write, &o.scope, "delete", o.prepare)),
 	}
@@ -50,6 +55,7 @@ whether one comes back, since its application then runs; dynamic members are nev
 	o.write.AddPlanOut(c)
 	o.scope.add(c)
 	o.only.Add(c)
+	o.dead.add(c)
 	o.write.AddEvict(c)
 	c.Flags().BoolVar(&o.takeHidden, "allow-hidden", false, "delete the group although it may have commits on topics that you may not describe")
 	return c
@@ -75,6 +81,9 @@ func (o *deleteOptions) parse(c *cobra.Command, args []string) error {
 	if !named && (o.only != "" || len(o.scope.topics.Exclude) > 0) {
 		return cli.Usagef("add --all-topics", "some offsets were chosen, and no topics")
 	}
+	if err := o.dead.parse(!named); err != nil {
+		return err
+	}
 	o.req = reset.Request{Verb: "delete", Asked: "delete", Task: reset.Task{Delete: true, Whole: !named, TakeHidden: o.takeHidden}, Scope: scope, Only: reset.Only(o.only),
 		Position: offset.Position{Kind: offset.Earliest}}
 	if !named {
@@ -89,12 +98,19 @@ func (o *deleteOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, 
 	if err != nil {
 		return nil, err
 	}
-	if err := o.write.Ready(ctx, s, groupsOf(o.req.Groups)); err != nil {
-		return nil, err
+	if !o.dead.any() { // which groups are waited for is not known before it is known which are dead, and those have no members
+		if err := o.write.Ready(ctx, s, groupsOf(o.req.Groups)); err != nil {
+			return nil, err
+		}
 	}
 	built, err := makePlan(ctx, s, &o.req)
 	if err != nil {
 		return nil, err
+	}
+	if o.dead.any() {
+		if err := o.dead.onlyDead(ctx, s, built, o.req.Patterned); err != nil {
+			return nil, err
+		}
 	}
 	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several()}, nil
 }

@@ -69,6 +69,11 @@ type offsetCommitV9 struct{ *kmsg.OffsetCommitRequest }
 
 func (offsetCommitV9) MaxVersion() int16 { return 9 }
 
+// offsetCommitV4 is the last version of the request with a time to keep the commits for. Every broker from 0.9 to 4.3 takes it.
+type offsetCommitV4 struct{ *kmsg.OffsetCommitRequest }
+
+func (offsetCommitV4) MaxVersion() int16 { return 4 }
+
 func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows []int) (map[offset.Partition]error, error) {
 	// Raw: kadm looks topics up first, and one that is forbidden fails every partition; it never splits what is too large.
 	req := kmsg.NewPtrOffsetCommitRequest()
@@ -88,7 +93,11 @@ func (t *task) askCommit(ctx context.Context, cl *kgo.Client, node int32, rows [
 		last.Partitions = append(last.Partitions, p)
 	})
 	var sent kmsg.Request = offsetCommitV9{req}
-	if byID {
+	switch {
+	case t.KeepFor > 0:
+		req.RetentionTimeMillis = t.KeepFor.Milliseconds()
+		sent = offsetCommitV4{req}
+	case byID:
 		sent = req
 	}
 	resp, err := inspect.CallOnce[*kmsg.OffsetCommitResponse](ctx, cl, node, sent)

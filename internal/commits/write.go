@@ -50,6 +50,9 @@ type Job struct {
 	Group string
 	Op    Op
 	Rows  []Row
+	// KeepFor gives the rows of a Commit an expiry of their own, so long after they are stored, whatever the broker is configured
+	// to. Their leader epochs are not stored then: the last version of the request that says how long has none.
+	KeepFor time.Duration
 }
 
 // Tell is told what became of some rows of a job, by their index: nil for a yes of the broker, a *NotSentError, an
