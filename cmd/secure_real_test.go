@@ -6,6 +6,7 @@ package cmd_test
 // may not is named, and one forbidden thing spoils nothing beside it.
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,5 +152,45 @@ func TestRealLogins(t *testing.T) {
 	reverse := runLine(t, "-b", b.kafka.Bootstrap(), "-X", "tls.enabled=true", "-X", "tls.ca="+s.CAFile, "--timeout", "10s", "inspect")
 	if reverse.code != 6 || !strings.Contains(reverse.err, "tls.enabled: false") {
 		t.Errorf("TLS to plain text: exit status %d\n%s", reverse.code, reverse.err)
+	}
+}
+
+// What a user may do, command by command, as the broker says it.
+func TestRealProfileCheckRights(t *testing.T) {
+	b := newLook(t, "rights")
+	a, secret := b.topic("a", 1, 1), b.topic("b", 1, 1)
+	seen, hidden := b.prefix+"seen", b.prefix+"hidden"
+	// The first commit of a cluster makes its offsets topic; before it, no group has a coordinator to ask.
+	kafkatest.Commit(t, b.cl, seen, kafkatest.At(a, 0, 1))
+	b.kafka.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeGroup, seen, kmsg.ACLOperationRead)
+	b.kafka.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeTopic, a, kmsg.ACLOperationRead)
+	rights := func(user string, args ...string) string {
+		t.Helper()
+		r := runLine(t, append([]string{"-b", b.kafka.Secure().SASLAddr, "--command-config", b.kafka.CommandConfig(t, user), "profile", "check", "-o", "json"}, args...)...)
+		var doc struct {
+			Rights []struct{ Result string }
+		}
+		if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 0 {
+			t.Fatalf("status %d, %v\n%s%s", r.code, err, r.out, r.err)
+		}
+		var out []string
+		for _, x := range doc.Rights {
+			out = append(out, x.Result)
+		}
+		return strings.Join(out, " ")
+	}
+	for _, c := range []struct {
+		user string
+		args []string
+		want string
+	}{ // inspect, lists, records, retention, moves, deletes
+		{kafkatest.AdminUser, []string{"--group", seen, "--topic", a}, "yes yes yes yes yes yes"},
+		{kafkatest.LimitedUser, []string{"--group", seen, "--topic", a}, "yes no yes no yes no"},
+		{kafkatest.LimitedUser, []string{"--group", hidden, "--topic", a}, "no no yes no no no"},
+		{kafkatest.LimitedUser, []string{"--group", seen, "--topic", a + "," + secret}, "partly no partly no partly no"},
+	} {
+		if got := rights(c.user, c.args...); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.user, c.args, got, c.want)
+		}
 	}
 }

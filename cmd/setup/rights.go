@@ -168,20 +168,24 @@ func (a *authorized) readGroups(ctx context.Context, cl *kgo.Client, groups []st
 	for _, shard := range cl.RequestSharded(ctx, dg) {
 		if shard.Err != nil {
 			for _, g := range shard.Req.(*kmsg.DescribeGroupsRequest).Groups {
-				a.groups[g] = allowed{err: shard.Err}
+				a.groups[g] = groupOf(0, shard.Err)
 			}
 			continue
 		}
 		for _, g := range shard.Resp.(*kmsg.DescribeGroupsResponse).Groups {
-			err := kerr.ErrorForCode(g.ErrorCode)
-			if err == kerr.GroupAuthorizationFailed {
-				a.groups[g.Group] = allowed{}
-				continue
-			}
-			a.groups[g.Group] = allowed{g.AuthorizedOperations, err}
+			a.groups[g.Group] = groupOf(g.AuthorizedOperations, kerr.ErrorForCode(g.ErrorCode))
 		}
 	}
 	return nil
+}
+
+// groupOf takes a refusal for what it is: nothing is allowed. Who may not describe a group is refused its coordinator already, and
+// every other right brings Describe along.
+func groupOf(ops int32, err error) allowed {
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		return allowed{}
+	}
+	return allowed{ops, err}
 }
 
 // rights are the rows: what each group of commands needs.

@@ -206,3 +206,53 @@ func TestRealKeytoolStore(t *testing.T) {
 	}
 	cl.Close()
 }
+
+// The steps of a check on a broker with TLS and logins, and the step that each mistake belongs to.
+func TestRealCheck(t *testing.T) {
+	k := realKafka.Kafka(t)
+	sec := k.Secure()
+	other := write(t, "other-ca.pem", newCA(t, "Other CA").pem)
+	base := []string{"brokers=" + sec.SASLAddr, "tls.ca=" + sec.CAFile, "timeout=10s"}
+	login := func(x ...string) []string {
+		return append(append(base[:3:3], "sasl.user="+kafkatest.AdminUser), x...)
+	}
+	pass := write(t, "check-pass", []byte(kafkatest.Password+"\n"))
+	const behindTLS = "settings=ok resolve=ok connect=ok tls=failed api-versions=not-reached login=not-reached"
+	const atLogin = "settings=ok resolve=ok connect=ok tls=ok api-versions=ok login=failed"
+	for _, c := range []struct {
+		name, want, step, says string
+		x                      []string
+	}{
+		{"SCRAM", "settings=ok resolve=ok connect=ok tls=ok api-versions=ok login=ok cluster=ok", StepTLS, "signed by ", login("sasl.mechanism=SCRAM-SHA-512", "sasl.password_file="+pass)},
+		{"certificate", "settings=ok resolve=ok connect=ok tls=ok api-versions=ok login=off cluster=ok", StepLogin, "by the certificate",
+			[]string{"brokers=" + sec.MutualAddr, "tls.ca=" + sec.CAFile, "tls.cert=" + sec.ClientCertFile, "tls.key=" + sec.ClientKeyFile}},
+		{"unknown authority", behindTLS, StepTLS, "it shows TLS", []string{"brokers=" + sec.SASLAddr, "tls.ca=" + other, "timeout=10s"}},
+		{"no certificate of ours", behindTLS, StepTLS, "", []string{"brokers=" + sec.MutualAddr, "tls.ca=" + sec.CAFile, "timeout=10s"}},
+		{"plain text to TLS", "settings=ok resolve=ok connect=ok tls=failed api-versions=not-reached login=not-reached", StepTLS, "speaks TLS", []string{"brokers=" + sec.SASLAddr, "timeout=10s"}},
+		{"wrong password", atLogin, StepLogin, "refused the login", login("sasl.mechanism=PLAIN", "sasl.password=hunter2")},
+		{"a mechanism that is not offered", atLogin, StepLogin, "SCRAM-SHA-512", append(base[:3:3], "sasl.mechanism=AWS_MSK_IAM", "sasl.aws.access_key=a", "sasl.aws.secret_key=hunter2")},
+		{"no login", atLogin, StepLogin, "wants a login", base},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			steps, cl := Check(t.Context(), load(t, c.x...))
+			if cl != nil {
+				cl.Close()
+			}
+			got := outline(steps)
+			if cl != nil { // the cluster gives the addresses of its other listeners to nobody
+				got, _, _ = strings.Cut(got, " broker=")
+			}
+			if got != c.want {
+				t.Errorf("%s\nwant %s\n%+v", got, c.want, steps)
+			}
+			for _, s := range steps {
+				if s.Name == c.step && !strings.Contains(s.Detail, c.says) {
+					t.Errorf("%s: %q, want %q", s.Name, s.Detail, c.says)
+				}
+				if strings.Contains(s.Detail+s.Hint, "hunter2") {
+					t.Errorf("a secret is in %+v", s)
+				}
+			}
+		})
+	}
+}
