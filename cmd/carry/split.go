@@ -2,10 +2,9 @@ package carry
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -21,27 +20,19 @@ import (
 )
 
 type splitOptions struct {
-	app       *cli.App
-	out       cli.OutputFlag
-	from      string
-	until     string
-	group     cli.NameFlag
-	isolation string
-	parts     int
-	max       int64
-	every     string
-	by        string
-	file      string
-	policies  cli.PositionFlags
-	snap      cli.SnapshotFlags
-	origin    cli.OriginFlag
+	app     *cli.App
+	out     cli.OutputFlag
+	between cli.BetweenFlags
+	parts   int
+	max     int64
+	every   string
+	by      string
+	file    string
 
-	format       render.Format
-	specs        []offset.TopicSpec
-	start, end   offset.Position
-	startR, endR offset.Rules
-	step         time.Duration
-	topicIDs     map[string]string // of the topics that are cut
+	format   render.Format
+	specs    []offset.TopicSpec
+	step     time.Duration
+	topicIDs map[string]string // of the topics that are cut
 }
 
 // NewSplit is the command split.
@@ -70,18 +61,12 @@ they take on disk.` + cli.ExitStatus(
 	}
 	f := c.Flags()
 	o.out.Add(c)
-	f.StringVar(&o.from, "from", "earliest", "where the ranges begin, a position `WORD`: earliest, 1234, start+N, end-N, current, @TIME, @-2h, group:G, file:F, orders:0=42,…")
-	f.StringVar(&o.until, "until", "latest", "where they end, not included, a position `WORD`; +N counts from the start")
-	f.VarP(&o.group, "group", "g", "the `GROUP` whose commit current means")
-	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
+	o.between.Add(a, c, "where the ranges begin", "where they end", offset.ReadUncommitted)
 	f.IntVar(&o.parts, "parts", 0, "`N` parts of about the same size")
 	f.Int64Var(&o.max, "max-offsets", 0, "parts of at most `N` offsets")
 	f.StringVar(&o.every, "every", "", "a part for each `DURATION` of record time, such as 1h")
 	f.StringVar(&o.by, "by", "offsets", "what --parts weighs: `offsets` or bytes")
 	f.StringVar(&o.file, "out", "", "write a range `FILE` for koffset consume --range-file")
-	o.policies.AddPolicies(f)
-	o.snap.Add(f)
-	o.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{"offsets", "bytes"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -127,57 +112,27 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 			return cli.Usagef("", "--every %s is shorter than a millisecond", o.every)
 		}
 	}
-	return o.parseEnds(clock)
-}
-
-func (o *splitOptions) parseEnds(clock offset.Clock) error {
-	if err := o.origin.Parse(); err != nil {
-		return err
-	}
-	iso, err := offset.ParseIsolation(o.isolation)
-	if err != nil {
-		return err
-	}
-	if o.startR, err = o.policies.Rules(iso); err != nil {
-		return err
-	}
-	// The end of a range is a reader's wish, not a promise: past the log end it is the log end.
-	o.endR = o.startR
-	o.endR.OutOfRange = offset.OutOfRangeClamp
-	if o.start, err = offset.ParsePosition(o.from, offset.RoleStart, clock); err != nil {
-		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--from: %w", err), Hint: cli.HintOf(err)}
-	}
-	if o.end, err = offset.ParsePosition(o.until, offset.RoleEnd, clock); err != nil {
-		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--until: %w", err), Hint: cli.HintOf(err)}
-	}
-	for flag, p := range map[string]offset.Position{"--from": o.start, "--until": o.end} {
-		if p.NeedsGroup() && !o.group.Given {
-			return cli.Usagef("add --group GROUP", "%s %s is a group's commit, and no group was named", flag, p)
-		}
-	}
-	if from, until, yes := o.start.TurnedRound(o.end); yes {
-		return cli.Usagef("did you mean them the other way round?", "--until %s is before --from %s: nothing lies between them", offset.FormatTime(until.Time), offset.FormatTime(from.Time))
-	}
-	return nil
+	return o.between.Parse(clock)
 }
 
 func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
-	o.app.EchoInstants(o.start)
-	o.app.EchoInstants(o.end)
+	o.app.EchoInstants(o.between.Start)
+	o.app.EchoInstants(o.between.End)
 	pctx, cancel := s.Phase(ctx, "read the topics")
 	defer cancel()
-	spans, facts, err := o.spans(pctx, s)
+	spans, all, err := o.spans(pctx, s)
 	if err != nil {
 		return cli.Cause(pctx, err)
 	}
 	cancel()
 	pctx, cancel = s.Phase(ctx, "read the sizes and times")
 	defer cancel()
-	bounds := func(p offset.Partition) (offset.Bounds, bool) {
-		if b := facts.Of(p).Bounds; b != nil {
-			return *b, true
+	bounds := func(p offset.Partition) (b offset.Bounds, ok bool) {
+		i, ok := slices.BinarySearchFunc(all.List, p, func(one cli.Stretch, p offset.Partition) int { return one.Compare(p) })
+		if ok = ok && all.List[i].Bounds != nil; ok {
+			b = *all.List[i].Bounds
 		}
-		return offset.Bounds{}, false
+		return b, ok
 	}
 	if err := migrate.ReadSizes(pctx, s.Client, spans, bounds); err != nil {
 		if o.by == "bytes" {
@@ -206,140 +161,36 @@ func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 	return o.print(s, parts, times)
 }
 
-// spans resolves both ends on every partition.
-func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Span, *inspect.Facts, error) {
-	savedStart, err := o.saved(ctx, s, o.start)
-	if err != nil {
-		return nil, nil, err
-	}
-	savedEnd, err := o.saved(ctx, s, o.end)
-	if err != nil {
-		return nil, nil, err
-	}
-	var commits *inspect.Commits
-	if o.group.Given {
-		c, err := inspect.ReadCommitsOf(ctx, s.Client, o.group.Name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("group %q: %w", o.group.Name, err)
-		}
-		commits = &c
-	}
-	topics, parts, err := o.partitions(ctx, s)
+// spans resolves both ends on every partition. One that could not be read ends the command: a work list without it would be taken
+// for whole.
+func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Span, *cli.Stretches, error) {
+	all, err := o.between.Resolve(ctx, s, o.specs)
 	if err != nil {
 		return nil, nil, err
 	}
 	o.topicIDs = map[string]string{}
-	for name, id := range inspect.Here(s.Cluster.ID, topics).TopicIDs {
+	for name, id := range inspect.Here(s.Cluster.ID, all.Topics).TopicIDs {
 		if id != "" {
 			o.topicIDs[name] = id
 		}
 	}
-	facts, ends, err := o.bothEnds(ctx, s, inspect.GatherQuery{Parts: parts, Topics: topics, Position: o.start, Isolation: o.startR.Isolation, Commits: commits, Saved: savedStart,
-		ClusterID: s.Cluster.ID, AllowOrigin: o.origin.Allow}, savedEnd)
-	if err != nil {
-		return nil, nil, err
-	}
 	var spans []migrate.Span
 	var refused []error
-	for _, p := range parts {
-		// What could not be read is no refusal: the same command may work later, or for another user.
-		if err := cmp.Or(facts.Of(p).Err, ends.Of(p).Err); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p, err)
-		}
-		span, err := o.span(p, facts.Of(p), ends.Of(p))
+	for _, one := range all.List {
+		var refusal *offset.Refusal
 		switch {
-		case err != nil:
-			refused = append(refused, err)
-		case span != nil:
-			spans = append(spans, *span)
+		case errors.As(one.Err, &refusal):
+			refused = append(refused, one.Err)
+		case one.Err != nil:
+			return nil, nil, one.Err
+		case one.LeftOut == "":
+			spans = append(spans, migrate.Span{Partition: one.Partition, From: one.From, To: one.Until})
 		}
 	}
 	if len(refused) > 0 {
 		return nil, nil, cli.RefusedRows(refused)
 	}
-	return spans, facts, nil
-}
-
-// bothEnds reads what the start of every partition needs, which q asks for, and then what its end needs.
-func (o *splitOptions) bothEnds(ctx context.Context, s *cli.Session, q inspect.GatherQuery, savedEnd *offset.Saved) (starts, ends *inspect.Facts, err error) {
-	if starts, err = inspect.Gather(ctx, s.Client, q); err != nil {
-		return nil, nil, err
-	}
-	q.Position, q.Saved = o.end, savedEnd
-	if ends, err = inspect.Gather(ctx, s.Client, q); err != nil {
-		return nil, nil, err
-	}
-	o.app.SayOrigin(starts.Said)
-	if o.end.String() != o.start.String() {
-		o.app.SayOrigin(ends.Said)
-	}
-	return starts, ends, nil
-}
-
-// span is one partition's piece, nil where a policy leaves it out.
-func (o *splitOptions) span(p offset.Partition, start, end offset.Facts) (*migrate.Span, error) {
-	from, err := offset.Resolve(p, o.start, start, o.startR)
-	if err != nil {
-		return nil, err
-	}
-	end.From = &from.Offset
-	to, err := offset.Resolve(p, o.end, end, o.endR)
-	if err != nil {
-		return nil, err
-	}
-	if from.Leave || to.Leave {
-		o.app.Streams.Note("%s is left out: %s", p, from.Detail+to.Detail)
-		return nil, nil
-	}
-	// An end past the log end would wait for records; a range is what is there.
-	until := min(to.Offset, end.Bounds.EndFor(o.endR.Isolation))
-	if until < from.Offset {
-		o.app.Streams.Warn("%s: --until is %d, before --from %d: nothing of it is in a range", p, until, from.Offset)
-	}
-	return &migrate.Span{Partition: p, From: from.Offset, To: max(from.Offset, until)}, nil
-}
-
-func (o *splitOptions) saved(ctx context.Context, s *cli.Session, p offset.Position) (*offset.Saved, error) {
-	all, err := s.LoadSaved(ctx, p, &o.snap, o.group.Name)
-	if err != nil {
-		return nil, err
-	}
-	return o.app.PickSaved(all, p, o.group.Name, o.group.Given)
-}
-
-// partitions are those that the arguments name; every one must exist.
-func (o *splitOptions) partitions(ctx context.Context, s *cli.Session) (map[string]inspect.Topic, []offset.Partition, error) {
-	names := map[string]bool{}
-	for _, spec := range o.specs {
-		names[spec.Topic] = true
-	}
-	topics, err := inspect.ReadTopics(ctx, s.Client, slices.Collect(maps.Keys(names)))
-	if err != nil {
-		return nil, nil, err
-	}
-	var parts []offset.Partition
-	for _, spec := range o.specs {
-		t := topics[spec.Topic]
-		if t.Err != nil {
-			hint := cli.RightsHint(t.Err)
-			if hint != "" {
-				return nil, nil, cli.Faultf(offset.KindDenied, hint, "topic %q: %w", spec.Topic, t.Err)
-			}
-			return nil, nil, cli.Faultf(offset.KindNotFound, s.TopicHint(ctx, spec.Topic), "topic %q: %w", spec.Topic, t.Err)
-		}
-		ns := spec.Partitions
-		if len(ns) == 0 {
-			ns = t.Numbers()
-		}
-		for _, n := range ns {
-			if !t.Has(n) {
-				return nil, nil, cli.Faultf(offset.KindNotFound, "", "partition %s:%d does not exist: the topic has partitions 0 to %d", spec.Topic, n, len(t.Partitions)-1)
-			}
-			parts = append(parts, offset.Partition{Topic: spec.Topic, Partition: n})
-		}
-	}
-	slices.SortFunc(parts, offset.Partition.Compare)
-	return topics, slices.Compact(parts), nil
+	return spans, all, nil
 }
 
 // maxParts is what a range file takes.
@@ -378,7 +229,7 @@ func (o *splitOptions) byTime(ctx context.Context, s *cli.Session, spans []migra
 			at[p] = offset.Instant{Time: t}
 		}
 		cut := map[offset.Partition]int64{}
-		for p, l := range inspect.FindTimes(ctx, s.Client, o.startR.Isolation, at) {
+		for p, l := range inspect.FindTimes(ctx, s.Client, o.between.Isolation(), at) {
 			if l.Err != nil {
 				return nil, nil, fmt.Errorf("%s at %s: %w", p, offset.FormatTime(t), l.Err)
 			}
@@ -394,10 +245,10 @@ func (o *splitOptions) byTime(ctx context.Context, s *cli.Session, spans []migra
 // firstAndLast are the times between which the spans are cut: of the first and the last record, or what the ends say. at holds
 // the beginning of time for every partition that has records.
 func (o *splitOptions) firstAndLast(ctx context.Context, s *cli.Session, parts inspect.Partitions, at map[offset.Partition]offset.Instant) (first, last time.Time, err error) {
-	if o.start.Kind == offset.AtTime {
-		first = o.start.At.Time
+	if o.between.Start.Kind == offset.AtTime {
+		first = o.between.Start.At.Time
 	} else {
-		for p, l := range inspect.FindTimes(ctx, s.Client, o.startR.Isolation, at) {
+		for p, l := range inspect.FindTimes(ctx, s.Client, o.between.Isolation(), at) {
 			if l.Err != nil {
 				return first, last, fmt.Errorf("the first time of %s: %w", p, l.Err)
 			}
@@ -415,8 +266,8 @@ func (o *splitOptions) firstAndLast(ctx context.Context, s *cli.Session, parts i
 			last = l.Record.Time
 		}
 	}
-	if o.end.Kind == offset.AtTime && o.end.At.Time.Before(last) {
-		last = o.end.At.Time.Add(-time.Millisecond)
+	if o.between.End.Kind == offset.AtTime && o.between.End.At.Time.Before(last) {
+		last = o.between.End.At.Time.Add(-time.Millisecond)
 	}
 	return first, last, nil
 }
@@ -445,8 +296,8 @@ func (o *splitOptions) write(s *cli.Session, parts []migrate.Part) error {
 
 func (o *splitOptions) print(s *cli.Session, parts []migrate.Part, times []time.Time) error {
 	total := int64(0)
-	w := render.NewWriter(o.app.Streams, o.format, s.Meta("split", render.F("from", render.String(o.start.String())), render.F("until", render.String(o.end.String())),
-		render.F("isolation", render.String(o.startR.Isolation.String()))))
+	w := render.NewWriter(o.app.Streams, o.format, s.Meta("split", render.F("from", render.String(o.between.Start.String())), render.F("until", render.String(o.between.End.String())),
+		render.F("isolation", render.String(o.between.Isolation().String()))))
 	w.Begin(render.Sheet{Name: "ranges", Row: "range", Columns: []render.Column{
 		{Header: "PART", Key: "part", Right: true},
 		{Header: "TOPIC", Key: "topic"},
