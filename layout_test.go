@@ -52,6 +52,7 @@ func arrows() map[string][]string {
 		"internal/conn":        {"internal/config", "internal/wholefile", "offset"},
 		"internal/consumeconf": {"consume/...", "checkpointfile", "internal/config", "offset"},
 		"internal/records":     {"offset"},
+		"internal/find":        {"inspect", "internal/records", "offset"},
 		"internal/render":      {"offset"},
 		"internal/text":        {},
 		"internal/sandbox":     {},
@@ -81,7 +82,7 @@ func outside() map[string][]string {
 		"github.com/spf13/":                       {"cmd/...", "completions"},
 		"github.com/olekukonko/tablewriter":       {"internal/render"},
 		"github.com/twmb/franz-go/pkg/kfake":      {"internal/sandbox", "internal/kafkatest"},
-		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "history", "inspect", "internal/commits", "internal/conn", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
+		"github.com/twmb/franz-go/":               {"bench/...", "cmd/...", "completions", "consume/...", "history", "inspect", "internal/commits", "internal/conn", "internal/find", "internal/records", "internal/sandbox", "internal/kafkatest", "internal/serve", "migrate", "reset"},
 		"github.com/twmb/franz-go/pkg/sasl":       {"internal/conn", "internal/kafkatest"},
 		"go.yaml.in/yaml":                         {"internal/config", "internal/conn", "internal/consumeconf"},
 		"database/sql":                            {"migrate/store/...", "internal/kafkatest"},
@@ -91,6 +92,7 @@ func outside() map[string][]string {
 		"modernc.org/sqlite":                      {"migrate/store/sqlite"},
 		"github.com/prometheus/":                  {"cmd/...", "internal/metrics", "internal/serve"},
 		"golang.org/x/term":                       {"internal/render", "internal/watch"},
+		"github.com/itchyny/gojq":                 {"internal/find"},
 		"github.com/rogpeppe/go-internal/testing": {},
 	}
 }

@@ -134,7 +134,7 @@ func helpCommand(a *cli.App) *cobra.Command {
 // commands are all commands, in the order of the help.
 func commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		look.NewInspect(a), look.NewResolve(a), look.NewHistory(a), monitor.NewWatch(a), monitor.NewCheck(a), monitor.NewServe(a),
+		look.NewInspect(a), look.NewResolve(a), look.NewFind(a), look.NewHistory(a), monitor.NewWatch(a), monitor.NewCheck(a), monitor.NewServe(a),
 		move.NewReset(a), move.NewApply(a), move.NewUndo(a), move.NewDelete(a), move.NewRepair(a), move.NewKeep(a),
 		carry.NewMigrate(a), carry.NewSplit(a), state.NewCheckpoint(a), read.NewConsume(a),
 		setup.NewProfile(a), setup.NewSandbox(a), setup.NewDemo(a, Run), setup.NewCompletion(a), setup.NewVersion(a),

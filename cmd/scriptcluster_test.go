@@ -11,6 +11,7 @@ package cmd_test
 //	untopic NAME                  delete a topic
 //	produce TOPIC:P N START STEP  N records, with times START, START+STEP, … in epoch milliseconds
 //	produce TOPIC:P N now STEP    … the last of them now
+//	record TOPIC:P [key=K] [value=V] [time=MS] [header=N=V]…    one record; Go escapes in keys and values, and what is not named is null
 //	trim TOPIC:P OFFSET           the log start becomes OFFSET
 //	commit GROUP TOPIC:P=OFFSET[/EPOCH[/METADATA]]…    raw; Go escapes (\x1b) in the group and the metadata
 //	commits GROUP                 print the raw commits: TOPIC:P=OFFSET/EPOCH/METADATA, sorted
@@ -55,7 +56,7 @@ type fakeCluster struct {
 func clusterWords() map[string]word {
 	return map[string]word{
 		"kafka": doKafka, "sandbox": doSandbox, "use": doUse, "f1": doFixture("f1"), "f2": doFixture("f2"), "f3": doFixture("f3"),
-		"topic": doTopic, "untopic": doUntopic, "produce": doProduce, "trim": doTrim, "commit": doCommit, "commits": doCommits,
+		"topic": doTopic, "untopic": doUntopic, "produce": doProduce, "record": doRecord, "trim": doTrim, "commit": doCommit, "commits": doCommits,
 		"join": doJoin, "leave": doLeave, "pending": doPending, "settle": doSettle,
 		"fault": doFault, "count": doCount, "sent": doSent, "silent": doListen("silent"), "refused": doListen("refused"), "babble": doListen("babble"),
 	}
@@ -219,6 +220,29 @@ func doProduce(ts *testscript.TestScript, neg bool, args []string) {
 		start = number(ts, args[2])
 	}
 	kafkatest.Produce(worldOf(ts).t, cluster(ts).client, kafkatest.Records(topic, p, int(n), start, step)...)
+}
+
+func doRecord(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, -1, "record TOPIC:P [key=K] [value=V] [time=MS] [header=N=V]…")
+	topic, p := partition(ts, args[0])
+	r := &kgo.Record{Topic: topic, Partition: p, Timestamp: time.UnixMilli(1710072000000)}
+	for _, arg := range args[1:] {
+		field, v, _ := strings.Cut(arg, "=")
+		switch field {
+		case "key":
+			r.Key = []byte(unescape(ts, v))
+		case "value":
+			r.Value = []byte(unescape(ts, strings.ReplaceAll(v, `"`, `\"`)))
+		case "time":
+			r.Timestamp = time.UnixMilli(number(ts, v))
+		case "header":
+			name, value, _ := strings.Cut(v, "=")
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+		default:
+			ts.Fatalf("record: %q", arg)
+		}
+	}
+	kafkatest.Produce(worldOf(ts).t, cluster(ts).client, r)
 }
 
 func doTrim(ts *testscript.TestScript, neg bool, args []string) {

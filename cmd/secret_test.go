@@ -40,6 +40,7 @@ var plantedForms = []string{planted, "pl4nt3d", "s3cr3t"}
 var secretLines = map[string][]string{
 	"inspect":            {"inspect", "inspect app --by partition --lag-time", "inspect app --position-from STORE"},
 	"resolve":            {"resolve orders --to latest", "resolve orders -g app --to store:STORE", "resolve orders -g app --to STORE"},
+	"find":               {"find orders --count", "find orders --by day", "find orders -g app --from store:STORE --key k", "find orders --key k --out STORE", "find STORE --key k"},
 	"history":            {"history app", "history --deleted", "history app --since store:STORE", "history app --until STORE"},
 	"watch":              {"watch app --count 1 --plain --interval 100ms"},
 	"check":              {"check app --max-lag 1000", "check app --max-lag 1"},

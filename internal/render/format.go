@@ -15,17 +15,18 @@ type Format uint8
 
 // The output forms. Table is the zero value and the default.
 const (
-	Table    Format = iota // aligned columns for people
-	Wide                   // Table with the columns marked Wide
-	JSON                   // one object
-	JSONL                  // one object a line
-	CSV                    // RFC 4180, with a header
-	TSV                    // tab separated, with a header
-	KafkaCSV               // the reset files of Kafka's own tool; commands that offer it write it themselves
+	Table     Format = iota // aligned columns for people
+	Wide                    // Table with the columns marked Wide
+	JSON                    // one object
+	JSONL                   // one object a line
+	CSV                     // RFC 4180, with a header
+	TSV                     // tab separated, with a header
+	KafkaCSV                // the reset files of Kafka's own tool; commands that offer it write it themselves
+	Positions               // a file of positions that other commands read; commands that offer it write it themselves
 )
 
-func formatNames() [7]string {
-	return [...]string{"table", "wide", "json", "jsonl", "csv", "tsv", "kafka-csv"}
+func formatNames() [8]string {
+	return [...]string{"table", "wide", "json", "jsonl", "csv", "tsv", "kafka-csv", "positions"}
 }
 
 // String returns the word that -o takes.

@@ -107,7 +107,7 @@ const flushAt = 32 << 10
 // Close, so that a command that fails early leaves stdout empty.
 func NewWriter(s *Streams, f Format, m Meta) *Writer {
 	w := &Writer{s: s, format: f, meta: m, onTTY: s.OutTTY, page: s.newPager(f == Wide), buf: make([]byte, 0, flushAt+4096)}
-	if f == KafkaCSV {
+	if f == KafkaCSV || f == Positions {
 		w.err = fmt.Errorf("rows of %s cannot be written as %s", m.Kind, f)
 	}
 	return w

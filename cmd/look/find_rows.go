@@ -1,0 +1,177 @@
+package look
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/offset"
+)
+
+// hit is a match as it is printed.
+type hit struct {
+	offset.Record
+	offset.Partition
+	key, value         []byte // in tables as far as they are shown
+	keySize, valueSize int    // whole; -1 is null
+	headers            []kgo.RecordHeader
+	how                []string
+}
+
+// What is held back to be sorted: matches, and about so many bytes of them.
+const (
+	heldHits  = 10_000
+	heldBytes = 16 << 20
+)
+
+// hits prints matches. Tables and the json document are sorted, as long as the matches can be held; what comes after that, and the
+// lines of the other forms, are printed as they come.
+type hits struct {
+	w      *render.Writer
+	table  bool
+	stream bool
+	fresh  bool // something was printed since the last flush
+	held   []hit
+	bytes  int
+	last   map[offset.Partition]hit // of --last, nil without
+}
+
+func (f *finding) newHits(w *render.Writer) *hits {
+	h := &hits{w: w, table: f.format.IsTable(), stream: !f.format.IsTable() && f.format != render.JSON}
+	if f.last {
+		h.last = map[offset.Partition]hit{}
+	}
+	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: []render.Column{
+		{Header: "TOPIC", Key: "topic"},
+		{Header: "PARTITION", Key: "partition", Right: true},
+		{Header: "OFFSET", Key: "offset", Right: true},
+		{Header: "TIMESTAMP", Key: "timestamp"},
+		{Key: "timestamp_ms", NoTable: true},
+		{Key: "leader_epoch", NoTable: true},
+		{Header: "KEY", Key: "key"},
+		{Key: "key_base64", NoTable: true},
+		{Header: "KEY-SIZE", Key: "key_size", Right: true, Wide: true},
+		{Header: "VALUE", Key: "value"},
+		{Key: "value_base64", NoTable: true},
+		{Header: "VALUE-SIZE", Key: "value_size", Right: true, Wide: true},
+		{Header: "CONDITION", Key: "conditions", HideEmpty: true},
+		{Header: "HEADERS", Key: "headers", Wide: true},
+	}})
+	return h
+}
+
+// add takes a match. It returns false where nobody reads the output any more.
+func (h *hits) add(r *kgo.Record, how []string) (more bool) {
+	one := h.hit(r, how)
+	switch {
+	case h.last != nil:
+		h.last[one.Partition] = one
+	case h.stream:
+		h.row(one)
+	default:
+		h.held = append(h.held, one)
+		if h.bytes += len(one.key) + len(one.value); len(h.held) > heldHits || h.bytes > heldBytes {
+			h.sorted()
+			h.stream = true
+		}
+	}
+	return h.w.Err() == nil
+}
+
+// hit copies what is kept of a record.
+func (h *hits) hit(r *kgo.Record, how []string) hit {
+	keep := bytes.Clone
+	if h.table {
+		keep = shownBytes
+	}
+	one := hit{Record: offset.Record{Offset: r.Offset, Time: offset.TimeOf(r.Timestamp), LeaderEpoch: offset.EpochOf(r.LeaderEpoch)},
+		Partition: offset.Partition{Topic: r.Topic, Partition: r.Partition}, keySize: -1, valueSize: -1, how: how}
+	if r.Key != nil {
+		one.key, one.keySize = keep(r.Key), len(r.Key)
+	}
+	if r.Value != nil {
+		one.value, one.valueSize = keep(r.Value), len(r.Value)
+	}
+	for _, head := range r.Headers {
+		one.headers = append(one.headers, kgo.RecordHeader{Key: head.Key, Value: bytes.Clone(head.Value)})
+	}
+	return one
+}
+
+// sorted prints what was held back.
+func (h *hits) sorted() {
+	for _, one := range h.last {
+		h.held = append(h.held, one)
+	}
+	slices.SortFunc(h.held, func(a, b hit) int {
+		if c := a.Partition.Compare(b.Partition); c != 0 {
+			return c
+		}
+		return int(min(1, max(-1, a.Offset-b.Offset)))
+	})
+	for _, one := range h.held {
+		h.row(one)
+	}
+	h.held, h.bytes = nil, 0
+}
+
+// flush lets lines out that are printed as they come.
+func (h *hits) flush() {
+	if h.fresh && !h.table {
+		_ = h.w.Flush() // the writer keeps its error
+	}
+	h.fresh = false
+}
+
+func (h *hits) row(one hit) {
+	ms, epoch := render.None(), render.None()
+	if !one.Time.IsZero() {
+		ms = render.Int(one.Time.UnixMilli())
+	}
+	if n, known := one.LeaderEpoch.Get(); known {
+		epoch = render.Int32(n)
+	}
+	key, key64 := wholeCells(one.key)
+	value, value64 := wholeCells(one.value)
+	if h.table {
+		key, value = bytesCell(one.key), bytesCell(one.value)
+	}
+	h.w.Row(render.String(one.Topic), render.Int32(one.Partition.Partition), render.Int(one.Offset), render.Time(one.Time), ms, epoch,
+		key, key64, sizeCell(one.keySize), value, value64, sizeCell(one.valueSize), render.Strings(one.how), headersCell(one.headers))
+	h.fresh = true
+}
+
+// wholeCells are a key or value in text, or in base64 where it is not text: no byte is lost.
+func wholeCells(b []byte) (plain, base render.Cell) {
+	switch {
+	case b == nil:
+		return render.None(), render.None()
+	case utf8.Valid(b):
+		return render.String(string(b)), render.None()
+	}
+	return render.None(), render.String(base64.StdEncoding.EncodeToString(b))
+}
+
+func sizeCell(n int) render.Cell {
+	if n < 0 {
+		return render.None()
+	}
+	return render.Int(int64(n))
+}
+
+func headersCell(headers []kgo.RecordHeader) render.Cell {
+	cells := make([]render.Cell, len(headers))
+	for i, head := range headers {
+		value, base := wholeCells(head.Value)
+		fields := []render.Field{render.F("key", render.String(head.Key)), render.F("value", value)}
+		if !base.IsNone() {
+			fields = append(fields, render.F("value_base64", base))
+		}
+		cells[i] = render.Object(fields...)
+	}
+	return render.List(cells...)
+}
