@@ -245,7 +245,7 @@ func (d *describer) classic(ctx context.Context, node int32, groups []string) ma
 						one.Topics = sub.Topics
 					}
 					var a kmsg.ConsumerMemberAssignment
-					if a.ReadFrom(m.MemberAssignment) == nil {
+					if one.Told = a.ReadFrom(m.MemberAssignment) == nil; one.Told {
 						for _, t := range a.Topics {
 							one.assign(t.Topic, t.Partitions)
 						}
@@ -275,7 +275,7 @@ func (d *describer) consumer(ctx context.Context, node int32, groups []string) m
 				if m.SubscribedTopicRegex == nil || *m.SubscribedTopicRegex == "" {
 					one.Topics = m.SubscribedTopics
 				}
-				one.Epoch = m.MemberEpoch
+				one.Epoch, one.Told = m.MemberEpoch, true
 				for _, t := range m.Assignment.TopicPartitions {
 					one.assign(t.Topic, t.Partitions)
 				}

@@ -29,6 +29,7 @@ type GroupHealth struct {
 	counts          [healthCount]int32
 	eta             time.Duration
 	catching, never bool
+	left            int // partitions that are not at their end
 }
 
 // Add takes one partition in.
@@ -60,6 +61,9 @@ func (g *GroupHealth) Add(p GroupPartition, d *Diagnosis) {
 	}
 	if d.HasLag {
 		g.Lag, g.Counted = g.Lag+d.Lag, g.Counted+1
+		if d.Lag > 0 && (!d.HasETA || d.ETA > 0) {
+			g.left++
+		}
 	}
 	if d.HasRates {
 		g.In, g.Out, g.HasRates = g.In+d.In, g.Out+d.Out, true
@@ -85,7 +89,7 @@ func (g *GroupHealth) ETA() (eta time.Duration, ok bool) {
 	case g.catching:
 		return g.eta, true
 	}
-	return 0, g.Lag == 0 && g.HasLag()
+	return 0, g.left == 0 && g.HasLag()
 }
 
 // HasLag says that Lag counts something: it is 0 for a reader at the end, and nothing for one whose commit lies past the end.

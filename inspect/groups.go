@@ -48,6 +48,8 @@ type Member struct {
 	Topics []string
 	// Assigned is what the member reads, sorted. It is empty for a Connect worker, whose assignment is not of partitions.
 	Assigned []offset.Partition
+	// Told says that Assigned is all that it reads: where it is empty, the member is known to read nothing.
+	Told bool
 	// Tasks are a Streams member's tasks, as Streams writes them: "0_1", and "0_1 (standby)" or "0_1 (warmup)".
 	Tasks []string
 	Epoch int32 // the member's epoch, 0 for classic groups

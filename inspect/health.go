@@ -162,7 +162,7 @@ func (d *Diagnosis) judge(w Window, r Rules) {
 	}
 	t := trendOf(w.Samples)
 	d.In, d.Out, d.HasRates = t.in, t.out, t.hasRates
-	d.eta()
+	d.eta(w.Drained)
 	d.expiry(w, now)
 	d.verdicts(w, r, now, t)
 }
@@ -249,10 +249,10 @@ func (d *Diagnosis) resting(w Window, r Rules, now Sample, t trend) {
 	}
 }
 
-// eta is set where the lag shrinks. A partition that is at its end is there already.
-func (d *Diagnosis) eta() {
+// eta is set where the lag shrinks. A partition that is at its end, or has nothing but markers in front of it, is there already.
+func (d *Diagnosis) eta(drained bool) {
 	switch {
-	case d.Lag == 0:
+	case d.Lag == 0 || drained:
 		d.HasETA = true
 	case d.HasRates && d.Out > d.In:
 		secs := float64(d.Lag) / (d.Out - d.In)

@@ -290,6 +290,8 @@ func TestReadersOfAPartition(t *testing.T) {
 	rebalancing, worker := held, held
 	rebalancing.State = "PreparingRebalance"
 	worker.Members = []Member{{}}
+	idle, half := held, held
+	idle.Members, half.Members = []Member{{Told: true}, {Told: true}}, []Member{{Told: true}, {}}
 	for _, tc := range []struct {
 		name   string
 		d      Description
@@ -300,6 +302,8 @@ func TestReadersOfAPartition(t *testing.T) {
 		{"held by nobody in a stable group", held, nil, ReadersNone},
 		{"who holds it is being settled", rebalancing, nil, ReadersSome},
 		{"members that tell no partitions", worker, nil, ReadersSome},
+		{"members that are known to hold nothing", idle, nil, ReadersNone},
+		{"one of the members does not tell", half, nil, ReadersSome},
 	} {
 		if got := groupReadersOf(tc.d).of(tc.member); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)

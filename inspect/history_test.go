@@ -105,8 +105,63 @@ func TestHistory(t *testing.T) {
 		t.Errorf("after the fetch: %+v, suspects %+v", got["hangs/orders:1"], h.Suspects())
 	}
 	s = look(map[string]map[string][]int64{"hangs": {"orders": {390, 0}}}, map[string][]offset.Bounds{"orders": {full(395), full(400)}})
-	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthNeverLive || len(h.Suspects()) != 1 {
-		t.Errorf("after the end moved: %+v", got["hangs/orders:1"])
+	// What has come since waits from then on: how long the commit stood before, with nothing to read, says nothing.
+	if got = verdicts(h, at(41), s); got["hangs/orders:1"].Health != HealthOK || got["hangs/orders:1"].Still != 0 || len(h.Suspects()) != 1 {
+		t.Errorf("after the end moved: %+v, suspects %+v", got["hangs/orders:1"], h.Suspects())
+	}
+	for i := 42; i <= 53; i++ {
+		want := HealthOK
+		if i == 53 { // a minute after that
+			want = HealthNeverLive
+		}
+		if got = verdicts(h, at(i), s); got["hangs/orders:1"].Health != want {
+			t.Errorf("look %d: %+v, want %s", i, got["hangs/orders:1"], want)
+		}
+	}
+}
+
+// A producer whose transactions are aborted adds a marker every minute: a member that has read all makes no progress for hours, and is
+// never stalled, at the looks between a marker and the fetch neither. A record that it does not read makes it so in time.
+func TestHistoryOfMarkersThatKeepComing(t *testing.T) {
+	h := NewHistory(DefaultRules())
+	see := func(i int, end int64, from Health) {
+		t.Helper()
+		s := look(map[string]map[string][]int64{"g": {"x": {100}}}, map[string][]offset.Bounds{"x": {full(end)}})
+		s.Groups[0].State, s.Groups[0].Members, s.Groups[0].Application = "Stable", []Member{{Told: true, Assigned: []offset.Partition{{Topic: "x"}}}}, AppNone
+		if d := verdicts(h, t0.Add(time.Duration(i)*15*time.Second), s)["g/x:0"]; d.Health != from {
+			t.Errorf("look %d, log end %d: %s (%s), want %s", i, end, d.Health, d.Why(), from)
+		}
+	}
+	for i := range 240 {
+		see(i, 100+int64(i/4), HealthOK)
+		for _, s := range h.Suspects() {
+			h.Probed(s, nil)
+		}
+	}
+	for i := range 8 {
+		want := HealthOK
+		if i >= 4 {
+			want = HealthStalled
+		}
+		see(240+i, 160, want)
+		for _, s := range h.Suspects() {
+			h.Probed(s, &offset.Record{Offset: 159, Time: t0.Add(time.Hour)})
+		}
+	}
+}
+
+// A reader that has nothing but markers in front of it has caught up, and so has its group.
+func TestGroupThatHasOnlyMarkersLeft(t *testing.T) {
+	for drained, want := range map[bool]bool{true: true, false: false} {
+		w := WindowOf(Sample{At: t0, Committed: 100, End: 101})
+		b := full(101)
+		w.Bounds, w.Drained, w.Readers = &b, drained, ReadersSome
+		d := Diagnose(w, DefaultRules())
+		var g GroupHealth
+		g.Add(GroupPartition{"g", offset.Partition{Topic: "x"}}, &d)
+		if eta, ok := g.ETA(); ok != want || eta != 0 {
+			t.Errorf("drained %t: caught up in %s, known %t", drained, eta, ok)
+		}
 	}
 }
 

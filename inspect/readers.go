@@ -44,9 +44,12 @@ type groupReaders struct {
 func groupReadersOf(d Description) groupReaders {
 	g := groupReaders{all: ReadersOf(d)}
 	if g.all == ReadersSome && d.State == "Stable" && d.Type != TypeShare {
+		nothing := true // each of them is known to hold nothing
 		for i := range d.Members {
 			g.told = g.told || len(d.Members[i].Assigned) > 0
+			nothing = nothing && d.Members[i].Told && len(d.Members[i].Assigned) == 0
 		}
+		g.told = g.told || nothing
 	}
 	return g
 }

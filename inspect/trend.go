@@ -8,7 +8,7 @@ import (
 // Memory is what a partition's older samples leave behind when they drop out of the window. The zero value knows nothing.
 type Memory struct {
 	known     bool
-	rested    bool // a fetch showed, since records wait, that there were none but markers
+	rested    bool // a fetch showed at the last sample that nothing waits but markers
 	nextGap   uint8
 	last      int64     // the last commit seen
 	since     int64     // since when the commit has its value, as far as was seen; milliseconds, 0 is not seen
@@ -19,7 +19,7 @@ type Memory struct {
 
 // next takes one more sample in. Time that a reader had nothing to read in is no gap: a topic that sleeps at night would
 // otherwise excuse a reader that hangs in the morning. Nor is a reader given anything to read by the transaction markers that
-// a fetch has shown to be all that is left (drained). A look that failed changes nothing: the commit is compared with the last
+// a fetch has shown to be all that is left (drained): what comes then waits from then on, and not since the first marker. A look that failed changes nothing: the commit is compared with the last
 // one that was seen.
 func (m *Memory) next(s Sample, drained bool) {
 	if s.Unread {
@@ -29,7 +29,7 @@ func (m *Memory) next(s Sample, drained bool) {
 		*m = Memory{}
 		return
 	}
-	at, lagging := s.At.UnixMilli(), s.End > s.Committed
+	at, lagging := s.At.UnixMilli(), s.End > s.Committed && !drained
 	if m.known && m.last == s.Committed {
 		switch {
 		case !lagging:
@@ -37,14 +37,14 @@ func (m *Memory) next(s Sample, drained bool) {
 		case m.waiting == 0:
 			m.waiting = at
 		}
-		m.rested = m.waiting != 0 && (m.rested || drained)
+		m.rested = drained
 		return
 	}
 	if m.known && s.Committed > m.last && !m.rested {
 		m.learn(at)
 	}
 	m.known, m.last = true, s.Committed
-	m.since, m.endAtMove, m.waiting, m.rested = at, s.End, 0, false
+	m.since, m.endAtMove, m.waiting, m.rested = at, s.End, 0, drained
 	if lagging {
 		m.waiting = at
 	}

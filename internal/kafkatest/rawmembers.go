@@ -23,12 +23,35 @@ func JoinConnect(t testing.TB, cl *kgo.Client, group, clientID string) *Member {
 	const url = "http://127.0.0.1:8083/"
 	meta := kmsg.NewConnectMemberMetadata()
 	meta.URL = url
+	return joinAlone(t, cl, worker, group, "connect", meta.AppendTo(nil), func(memberID string) []byte {
+		assignment := kmsg.NewConnectMemberAssignment()
+		assignment.Leader, assignment.LeaderURL = memberID, url
+		a := kmsg.NewConnectMemberAssignmentAssignment()
+		a.Connector, a.Tasks = "sink", []int16{0}
+		assignment.Assignment = append(assignment.Assignment, a)
+		return assignment.AppendTo(nil)
+	})
+}
 
+// JoinIdle adds a consumer that is assigned nothing, as one is whose topic is gone. It is the only member its group can have here.
+func JoinIdle(t testing.TB, cl *kgo.Client, group string, topics ...string) *Member {
+	t.Helper()
+	meta := kmsg.NewConsumerMemberMetadata()
+	meta.Topics = topics
+	return joinAlone(t, cl, derive(t, cl, kgo.ClientID("idle")), group, "consumer", meta.AppendTo(nil), func(string) []byte {
+		assignment := kmsg.NewConsumerMemberAssignment()
+		return assignment.AppendTo(nil)
+	})
+}
+
+// joinAlone joins a group as its only member and leader, which assigns to itself.
+func joinAlone(t testing.TB, cl, worker *kgo.Client, group, protocolType string, metadata []byte, assign func(memberID string) []byte) *Member {
+	t.Helper()
 	join := kmsg.NewPtrJoinGroupRequest()
-	join.Group, join.ProtocolType = group, "connect"
+	join.Group, join.ProtocolType = group, protocolType
 	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = 30_000, 30_000
 	p := kmsg.NewJoinGroupRequestProtocol()
-	p.Name, p.Metadata = "default", meta.AppendTo(nil)
+	p.Name, p.Metadata = "default", metadata
 	join.Protocols = append(join.Protocols, p)
 	var joined *kmsg.JoinGroupResponse
 	retried(t, "join "+group, func(ctx context.Context) (code int16, err error) {
@@ -43,17 +66,11 @@ func JoinConnect(t testing.TB, cl *kgo.Client, group, clientID string) *Member {
 		}
 		return joined.ErrorCode, nil
 	})
-
-	assignment := kmsg.NewConnectMemberAssignment()
-	assignment.Leader, assignment.LeaderURL = joined.MemberID, url
-	a := kmsg.NewConnectMemberAssignmentAssignment()
-	a.Connector, a.Tasks = "sink", []int16{0}
-	assignment.Assignment = append(assignment.Assignment, a)
 	sync := kmsg.NewPtrSyncGroupRequest()
 	sync.Group, sync.Generation, sync.MemberID = group, joined.Generation, joined.MemberID
 	sync.ProtocolType, sync.Protocol = joined.ProtocolType, joined.Protocol
 	ga := kmsg.NewSyncGroupRequestGroupAssignment()
-	ga.MemberID, ga.MemberAssignment = joined.MemberID, assignment.AppendTo(nil)
+	ga.MemberID, ga.MemberAssignment = joined.MemberID, assign(joined.MemberID)
 	sync.GroupAssignment = append(sync.GroupAssignment, ga)
 	retried(t, "sync "+group, func(ctx context.Context) (int16, error) {
 		resp, err := sync.RequestWith(ctx, worker)

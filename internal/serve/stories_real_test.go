@@ -63,6 +63,7 @@ func firing() []string {
 		"critical poison KoffsetReaderStuck",
 		"critical stuck KoffsetReaderStuck",
 		"warning away KoffsetPartlyBlind",
+		"warning elsewhere KoffsetGroupStopped",
 		"warning expires KoffsetAboutToExpire",
 		"warning expires KoffsetGroupStopped",
 		"warning finished-1 KoffsetGroupStopped",

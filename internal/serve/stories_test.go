@@ -79,6 +79,9 @@ func recordStories(t *testing.T) *recording {
 	for g, at := range map[string]int64{"poison": 5, "idle": 100, "away": 100} {
 		kafkatest.Commit(t, cl, g, kafkatest.At(g, 0, at))
 	}
+	// Members that hold nothing: the topic that they read now is not there, and the commit is of one that they read before.
+	kafkatest.Commit(t, cl, "elsewhere", kafkatest.At("finished", 0, 40))
+	kafkatest.JoinIdle(t, cl, "elsewhere", "nowhere")
 	for _, g := range []string{"stuck", "poison", "idle", "away"} {
 		kafkatest.JoinClassic(t, cl, kafkatest.MemberOptions{Group: g, Topics: []string{g}}) // they commit nothing
 	}
@@ -111,7 +114,7 @@ func TestStories(t *testing.T) {
 	}
 	for group, want := range map[string]inspect.Health{
 		"stuck": inspect.HealthNeverCommitted, "poison": inspect.HealthStalled, "idle": inspect.HealthOK, "slow": inspect.HealthFallingBehind,
-		"away": inspect.HealthUnknown, "finished-1": inspect.HealthStopped, "expires": inspect.HealthAboutToExpire,
+		"away": inspect.HealthUnknown, "finished-1": inspect.HealthStopped, "elsewhere": inspect.HealthStopped, "expires": inspect.HealthAboutToExpire,
 	} {
 		if name := fmt.Sprintf("koffset_group_verdict{group=%s,verdict=%s}", group, want); last(name) != "1" {
 			var has []string
@@ -123,7 +126,7 @@ func TestStories(t *testing.T) {
 			t.Errorf("%s is not %s but %s", group, want, has)
 		}
 	}
-	for group, want := range map[string]string{"stuck": "1", "poison": "1", "idle": "0", "slow": "0", "finished-1": "0", "expires": "0", "away": "_"} {
+	for group, want := range map[string]string{"stuck": "1", "poison": "1", "idle": "0", "slow": "0", "finished-1": "0", "elsewhere": "0", "expires": "0", "away": "_"} {
 		if got := last("koffset_group_stuck_partitions{group=" + group + "}"); got != want {
 			t.Errorf("%s has %s stuck partitions, want %s", group, got, want)
 		}
