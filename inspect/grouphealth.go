@@ -20,6 +20,9 @@ type GroupHealth struct {
 	HasRates bool
 	// LagTime is the longest, as AgeSum has it.
 	LagTime LagTime
+	// Held is what open transactions hold back under read_committed: it is in no lag. Begun is how many offsets lie on the
+	// NeverCommitted partitions, which are in none either.
+	Held, Begun int64
 	// Expires is the soonest; ExpiryUnknown is of how many partitions it is not known.
 	Expires       time.Duration
 	HasExpires    bool
@@ -65,6 +68,12 @@ func (g *GroupHealth) Add(p GroupPartition, d *Diagnosis) {
 			g.left++
 		}
 	}
+	if d.inNoLag {
+		g.Held += d.Held
+	}
+	if d.Verdicts.Has(HealthNeverCommitted) {
+		g.Begun += d.distance
+	}
 	if d.HasRates {
 		g.In, g.Out, g.HasRates = g.In+d.In, g.Out+d.Out, true
 	}
@@ -102,5 +111,10 @@ func (g *GroupHealth) LagIncomplete() bool { return g.Partitions > g.Counted+g.C
 // partitions.
 func (g *GroupHealth) Count(h Health) int { return int(g.counts[h.rank()]) }
 
-// Why is the worst partition's sentence.
-func (g *GroupHealth) Why() string { return g.Worst.Why() }
+// Why is the worst partition's sentence, or what open transactions hold back elsewhere.
+func (g *GroupHealth) Why() string {
+	if why := g.Worst.Why(); why != "" || g.Held == 0 {
+		return why
+	}
+	return heldText(g.Held)
+}

@@ -54,6 +54,8 @@ type Window struct {
 	Status  Status
 	Bounds  *offset.Bounds
 	Readers Readers
+	// Isolation is which end the samples have.
+	Isolation offset.Isolation
 	// Expected says that the group should have a commit here: it has one on another partition of the topic.
 	Expected bool
 	// Drained says that a fetch found no record at or after the commit, or at all where there is none: what lies between is
@@ -101,7 +103,11 @@ type Diagnosis struct {
 	ExpiryUnknown bool
 	// Readers is who reads the partition.
 	Readers Readers
+	// Held is how many offsets an open transaction holds back from readers of committed records, from the last stable offset to the
+	// log end. Under read_committed they are in no lag.
+	Held int64
 
+	inNoLag, waits            bool  // of Held: the lag is without them; they are what is next
 	at, back, drops, distance int64 // for Why
 	idle                      time.Duration
 }
@@ -153,6 +159,9 @@ func (d *Diagnosis) judge(w Window, r Rules) {
 	}
 	d.at = from
 	d.Lag, d.HasLag = max(0, now.End-from), true
+	if b := w.Bounds; b != nil && b.LastStable < b.End {
+		d.Held, d.inNoLag, d.waits = b.End-b.LastStable, w.Isolation == offset.ReadCommitted, from >= b.LastStable
+	}
 	switch {
 	case d.Lag == 0 || w.Drained:
 		d.LagTime = NothingLeft()

@@ -377,3 +377,40 @@ func TestTimelineThinsOut(t *testing.T) {
 		t.Errorf("a log made anew keeps %d points", len(tl.points))
 	}
 }
+
+// What an open transaction holds back is said: under read_committed it is in no lag, and a reader in front of it only seems to hang.
+func TestHeldBack(t *testing.T) {
+	b := offset.Bounds{End: 110, LastStable: 100}
+	for _, tc := range []struct {
+		name   string
+		iso    offset.Isolation
+		commit int64
+		want   Health
+		says   string
+		held   int64
+	}{
+		{"nothing else waits", offset.ReadCommitted, 100, HealthOK, "10 more offsets held back by an open transaction", 10},
+		{"and stable records wait", offset.ReadCommitted, 90, HealthStalled, "10 behind, age unknown; 10 more offsets held back by an open transaction", 10},
+		{"it is what waits", offset.ReadUncommitted, 100, HealthStalled, "an open transaction is next: a read_committed reader waits for its end", 0},
+		{"stable records wait in front of it", offset.ReadUncommitted, 90, HealthStalled, "20 behind, age unknown", 0},
+	} {
+		samples := make([]Sample, 14)
+		for i := range samples {
+			samples[i] = Sample{At: t0.Add(time.Duration(i) * 5 * time.Second), Committed: tc.commit, End: b.EndFor(tc.iso)}
+		}
+		w := WindowOf(samples...)
+		w.Bounds, w.Readers, w.Isolation = &b, ReadersSome, tc.iso
+		d := Diagnose(w, DefaultRules())
+		var g GroupHealth
+		g.Add(GroupPartition{"g", offset.Partition{Topic: "x"}}, &d)
+		if d.Health != tc.want || !strings.HasSuffix(d.Why(), tc.says) || g.Why() != d.Why() || g.Held != tc.held {
+			t.Errorf("%s: %s (%s), %d held back", tc.name, d.Health, d.Why(), g.Held)
+		}
+	}
+	var g GroupHealth
+	g.Add(GroupPartition{"g", offset.Partition{Topic: "x"}}, &Diagnosis{HasLag: true})
+	g.Add(GroupPartition{"g", offset.Partition{Topic: "x", Partition: 1}}, &Diagnosis{HasLag: true, Held: 10, inNoLag: true})
+	if g.Why() != "10 more offsets held back by an open transaction" {
+		t.Errorf("on another partition than the worst: %q", g.Why())
+	}
+}

@@ -21,7 +21,27 @@ func (d Diagnosis) Why() string {
 			why += "; " + string(h)
 		}
 	}
+	if held := d.held(); held != "" && why != "" {
+		return why + "; " + held
+	} else if held != "" {
+		return held
+	}
 	return why
+}
+
+// held says what an open transaction holds back, where that is in no lag or explains why nothing moves.
+func (d Diagnosis) held() string {
+	switch {
+	case d.inNoLag:
+		return heldText(d.Held)
+	case d.waits && (d.Verdicts.Has(HealthStalled) || d.Verdicts.Has(HealthNeverLive)):
+		return "an open transaction is next: a read_committed reader waits for its end"
+	}
+	return ""
+}
+
+func heldText(n int64) string {
+	return text.Plural(n, "more offset") + " held back by an open transaction"
 }
 
 func (d Diagnosis) why(h Health) string {

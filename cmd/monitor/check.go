@@ -46,7 +46,8 @@ probes.
 
 What always must hold: no commit is past the log end, below the log start or negative, no committed topic is gone, and no commit
 is missing on a partition with records that a member holds, or whose topic the group commits to (--max-uncommitted allows some).
---max-lag bounds a group's lag, --max-partition-lag that of any partition, --max-lag-time the age of the oldest record that is not
+--max-lag bounds a group's lag, --max-partition-lag that of any partition; what lies on an uncommitted partition, or behind an open
+transaction under read_committed, is in no lag, and the group's line says how much that is. --max-lag-time the age of the oldest record that is not
 committed (exact: the record is fetched, which needs READ on the topic). --no-stall: no partition with records waiting stands
 still for the whole of --for, or has no reader at all. --expire-within: with it, retention must not reach a commit that soon.
 
@@ -265,7 +266,7 @@ func (o *checkOptions) notes(r *inspect.Checker) {
 func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
 	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: []render.Column{
 		{Key: "group"}, {Key: "type"}, {Key: "state"}, {Key: "member_count"}, {Key: "partition_count"}, {Key: "uncommitted_count"},
-		{Key: "lag"}, {Key: "lag_seconds"}, {Key: "lag_time_basis"}, {Key: "lag_time_unknown"}, {Key: "verdict"}, {Key: "verdicts"}, {Key: "ok"}, {Key: "error"},
+		{Key: "uncommitted_records"}, {Key: "held_back"}, {Key: "lag"}, {Key: "lag_seconds"}, {Key: "lag_time_basis"}, {Key: "lag_time_unknown"}, {Key: "verdict"}, {Key: "verdicts"}, {Key: "ok"}, {Key: "error"},
 	}})
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -280,7 +281,7 @@ func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
 			err = render.String(why)
 		}
 		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), render.Int(int64(len(g.Members))), render.Int(int64(h.Partitions)),
-			render.Int(int64(h.Uncommitted)), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), cli.BasisCell(g.LagTime), cli.UnknownCell(g.LagTime),
+			render.Int(int64(h.Uncommitted)), render.Int(h.Begun), render.Int(h.Held), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), cli.BasisCell(g.LagTime), cli.UnknownCell(g.LagTime),
 			render.String(string(h.Health)), cli.VerdictsCell(h.Verdicts), o.verdict(r.Fails(g.Name), unseen), err)
 	}
 }
@@ -312,8 +313,16 @@ func reasonSheet(w *render.Writer, reasons []inspect.Violation) {
 	}})
 	for _, x := range reasons {
 		topic, partition := partitionCells(x.GroupPartition)
-		w.Row(render.Text(x.Group), topic, partition, render.String(string(x.Rule)), render.String(x.Why).Styled(render.Bad), measureCell(x.Value), measureCell(x.Limit))
+		w.Row(groupCell(x), topic, partition, render.String(string(x.Rule)), render.String(x.Why).Styled(render.Bad), measureCell(x.Value), measureCell(x.Limit))
 	}
+}
+
+// groupCell names the group of a reason; what concerns the whole cluster has none.
+func groupCell(x inspect.Violation) render.Cell {
+	if x.Group == "" && x.Rule == inspect.RuleUnknown {
+		return render.None()
+	}
+	return render.Name(x.Group)
 }
 
 // noneMatches is the end of a check of no group. Where not every broker listed its groups, that there is none is not known.
@@ -353,6 +362,12 @@ func checkSummary(g *inspect.CheckedGroup) string {
 	}
 	if g.Health.Uncommitted > 0 {
 		line += ", " + cli.Partitions(g.Health.Uncommitted, "uncommitted", "uncommitted")
+	}
+	if g.Health.Begun > 0 {
+		line += fmt.Sprintf(" with up to %s, which are in no lag", text.Plural(g.Health.Begun, "record"))
+	}
+	if g.Health.Held > 0 {
+		line += fmt.Sprintf(", %s held back by an open transaction and in no lag", text.Plural(g.Health.Held, "offset"))
 	}
 	return line
 }
