@@ -29,6 +29,8 @@ func jsonCases() []jsonCase {
 		{"koffset inspect analytics --by topic -o FORMAT", []string{"inspect"}},
 		{"koffset inspect shipping --lag-time -o FORMAT", []string{"inspect"}},
 		{"koffset resolve orders --to @-2h --show 1 -o FORMAT", []string{"resolve"}},
+		{"koffset inspect shipping --next -o FORMAT", []string{"inspect"}},
+		{"koffset resolve orders --count -o FORMAT", []string{"resolve"}},
 		{"koffset resolve orders -o FORMAT", []string{"resolve"}},
 		{"koffset find orders --key o-105037 -o FORMAT", []string{"find"}},
 		{"koffset find orders --key o-105037 --count -o FORMAT", []string{"find"}},

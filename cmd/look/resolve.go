@@ -26,6 +26,7 @@ type resolveOptions struct {
 	isolation string
 	atOffset  string
 	show      int
+	count     bool
 
 	format   render.Format
 	specs    []offset.TopicSpec
@@ -53,7 +54,10 @@ before-retention (the first record left; earlier ones may have expired). --if-no
 taken then. The end is read before the time is looked up, so a record that lands in between is found.
 
 --at-offset N asks the other way: the time of the record at N, or of the first one after it. --show N prints the N
-records before and after the offset on each partition.` + cli.ExitStatus(
+records before and after the offset on each partition.
+
+--count says how many records there are at most, from the position (without one the log start) to the end. It reads none:
+offsets of compacted records and of transactions' markers count too. koffset find --count reads and counts.` + cli.ExitStatus(
 			"  3  refused: an offset is outside the log, or a policy says fail",
 			"  4  partly known: a partition could not be read",
 			"  5  no such topic, partition or group"),
@@ -61,7 +65,8 @@ records before and after the offset on each partition.` + cli.ExitStatus(
   koffset resolve orders payments:0,2-5 --to @-2h
   koffset resolve --all-topics --exclude-internal -o csv
   koffset resolve orders --to-datetime 2026-11-29T10:00:00Z --if-none fail
-  koffset resolve orders:0 --at-offset 1234 --show 3`,
+  koffset resolve orders:0 --at-offset 1234 --show 3
+  koffset resolve orders --to @-1h --count`,
 		ValidArgsFunction: a.Completer().Topics(),
 		RunE:              a.Timed(o.parse, o.run),
 	}
@@ -76,6 +81,7 @@ records before and after the offset on each partition.` + cli.ExitStatus(
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
 	f.IntVar(&o.show, "show", 0, "print the `N` records before and after the offset")
+	f.BoolVar(&o.count, "count", false, "at most how many records there are from the position to the end, by the offsets alone")
 	return c
 }
 
@@ -172,6 +178,7 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
 		return err
 	}
+	o.sayCount(rows)
 	switch {
 	case bad > 0 && len(rows) == 0:
 		return cli.Quietly(o.nothing())

@@ -85,15 +85,50 @@ func (o *resolveOptions) boundsSheet(w *render.Writer, rows []resolved) {
 		{Header: "LAST-STABLE-OFFSET", Key: "last_stable_offset", Right: true},
 		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true},
 		{Header: "OFFSETS", Key: "offset_count", Right: true},
+		{Header: "AT-MOST", Key: "record_count_at_most", Right: true, NoTable: true, NoCSV: !o.count, NoJSON: !o.count},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 	}})
 	for _, r := range rows {
-		cells := []render.Cell{render.String(r.part.Topic), render.Int32(r.part.Partition), render.None(), render.None(), render.None(), render.None(), cli.ErrCell(r.err)}
+		cells := []render.Cell{render.String(r.part.Topic), render.Int32(r.part.Partition), render.None(), render.None(), render.None(), render.None(), render.IntPtr(o.atMost(r)), cli.ErrCell(r.err)}
 		if b := r.bounds; b != nil {
 			cells[2], cells[3], cells[4], cells[5] = render.Int(b.Start), render.Int(b.LastStable), render.Int(b.End), render.Int(b.EndFor(o.rules.Isolation)-b.Start)
 		}
 		w.Row(cells...)
 	}
+}
+
+// atMost is how many records there can be from a row's offset to the end: nil where that is not known.
+func (o *resolveOptions) atMost(r resolved) *int64 {
+	if r.bounds == nil || r.err != nil || o.chosen && r.target.Leave {
+		return nil
+	}
+	from := r.bounds.Start
+	if o.chosen {
+		from = max(from, r.target.Offset)
+	}
+	n := max(0, r.bounds.EndFor(o.rules.Isolation)-from)
+	return &n
+}
+
+// sayCount is the sum of --count: a bound, and what makes it one.
+func (o *resolveOptions) sayCount(rows []resolved) {
+	if !o.count {
+		return
+	}
+	var sum int64
+	unknown := 0
+	for _, r := range rows {
+		if n := o.atMost(r); n != nil {
+			sum += *n
+		} else {
+			unknown++
+		}
+	}
+	line := "at most " + text.Plural(sum, "record")
+	if unknown > 0 {
+		line += ", and those of " + text.Plural(unknown, "partition") + " that are not known"
+	}
+	o.app.Streams.Note("%s: offsets were counted and none was read; compaction and transactions leave offsets without a record, koffset find --count counts records", line)
 }
 
 // at is the time of the record that was found, zero for none.
@@ -114,6 +149,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 		{Key: "requested_timestamp", NoTable: true},
 		{Header: "LOG-START-OFFSET", Key: "log_start_offset", Right: true},
 		{Header: "LOG-END-OFFSET", Key: "log_end_offset", Right: true},
+		{Header: "AT-MOST", Key: "record_count_at_most", Right: true, NoTable: !o.count, NoCSV: !o.count, NoJSON: !o.count},
 		{Header: "HOW", Key: "how"},
 		{Header: "DETAIL", Key: "detail", HideEmpty: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true, NoTable: true},
@@ -148,7 +184,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 		if !at.IsZero() {
 			ms = render.Int(at.UnixMilli())
 		}
-		w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), off, render.Time(at), ms, requested, start, end, how, render.Text(detail), cli.ErrCell(r.err))
+		w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), off, render.Time(at), ms, requested, start, end, render.IntPtr(o.atMost(r)), how, render.Text(detail), cli.ErrCell(r.err))
 	}
 }
 
