@@ -75,6 +75,9 @@ type Part struct {
 	Err error
 }
 
+// reportEvery is after how many records of one answer progress is told.
+const reportEvery = 4096
+
 // errEnough ends the reading when enough was found.
 var errEnough = errors.New("enough was found")
 
@@ -99,6 +102,7 @@ type part struct {
 	tell     func(*kgo.Record)
 	pos      int64 // after the last record that was visited
 	reported int64
+	untold   *int64 // a match that came when the scan had ended already
 	unknown  [answers]int64
 	first    [answers]Place
 }
@@ -151,6 +155,9 @@ func (s *scan) read(ctx context.Context) {
 func (p *part) visit(rec records.Record) (more bool) {
 	p.Records++
 	p.pos = rec.Offset + 1
+	if p.pos >= p.Until || p.Records%reportEvery == 0 { // a walk that ends with its first answer is asked nothing
+		p.answered()
+	}
 	answer, err := p.Where.Ask(p.ctx, rec.Record)
 	switch answer {
 	case No:
@@ -173,6 +180,8 @@ func (p *part) match(rec records.Record) (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended.Load() {
+		p.Records--
+		p.untold = &rec.Offset
 		return false
 	}
 	p.note(rec)
@@ -210,7 +219,9 @@ func (p *part) answered() (enough bool) {
 
 // walked takes how a walk ended. again says that the log start moved, and that the rest is to be read from there.
 func (p *part) walked(end records.End) (again bool) {
-	p.Read = end.Until()
+	if p.Read = end.Until(); p.untold != nil {
+		p.Read = *p.untold
+	}
 	var outside *records.OutOfRange
 	switch {
 	case p.ended.Load() && (end.Stopped || errors.Is(end.Err, errEnough)):
