@@ -37,6 +37,7 @@ type inspectOptions struct {
 	origin       cli.OriginFlag
 	lagTime      bool
 	lastCommit   bool
+	next         bool
 
 	// What parse made of them.
 	format  render.Format
@@ -69,6 +70,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 		Example: `  koffset inspect
   koffset inspect billing -o wide
   koffset inspect billing --lag-time
+  koffset inspect billing --next
   koffset inspect --top 10
   koffset inspect --sort age --min-lag 1
   koffset inspect --last-commit --inactive 7d
@@ -99,6 +101,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 	o.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
+	f.BoolVar(&o.next, "next", false, "the record that the reader of each partition gets next, and what to paste to skip it; needs READ on the topic")
 	f.BoolVar(&o.lastCommit, "last-commit", false, "when each group and partition last committed, by Kafka's own record; needs READ on __consumer_offsets")
 	return c
 }
@@ -163,6 +166,9 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("add --by group", "--inactive needs --by group, not %s", o.by)
 	}
 	if err := o.origin.Parse(); err != nil {
+		return err
+	}
+	if err := o.checkNext(); err != nil {
 		return err
 	}
 	return o.checkPosition()
@@ -290,6 +296,7 @@ type inspection struct {
 	lagTimeErr error
 
 	last lastCommits
+	next []*nextRecord
 
 	tally
 }
@@ -330,6 +337,8 @@ func (p *inspection) print(ctx context.Context) error {
 			p.tally = tally{allDenied: true}
 		}
 		p.partitionSheet(w)
+		p.readNext(ctx)
+		p.nextSheet(w)
 	}
 	if topicErr == nil && p.rows == 0 && len(p.o.topics.Match) > 0 {
 		topicErr = cli.Faultf(offset.KindNotFound, "", "no group has a commit on a topic that matches")
@@ -348,6 +357,7 @@ func (p *inspection) print(ctx context.Context) error {
 	p.lacksNote(ctx)
 	p.lagTimeNote()
 	p.lastNote()
+	p.sayNext()
 	switch {
 	case !found && len(p.snap.Groups) == 0:
 		return cli.Quietly(offset.KindNotFound)
