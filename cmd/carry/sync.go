@@ -150,7 +150,7 @@ func (o *syncOptions) ended(n int, took time.Duration, more bool, err error) err
 		return err
 	}
 	if !partly(err) {
-		o.app.Streams.Warn("round %d: %v; the next one is in %s", n, err, o.every)
+		o.app.Streams.Warn("round %d: %s; the next one is in %s", n, strings.ReplaceAll(err.Error(), "\n", "; "), o.every)
 	}
 	return nil
 }

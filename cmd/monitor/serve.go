@@ -152,7 +152,10 @@ func (o *serveOptions) serve(ctx context.Context, l net.Listener, server *serve.
 	case <-ctx.Done():
 		// A scrape that is under way may end; being stopped is the ordinary end of a service, and no failure.
 		down, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		err = h.Shutdown(down)
+		if err = h.Shutdown(down); errors.Is(err, context.DeadlineExceeded) {
+			o.app.Streams.Warn("a scrape was still under way after 5s, and was cut off")
+			err = h.Close()
+		}
 		stop()
 		<-served
 	}
