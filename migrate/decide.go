@@ -434,7 +434,7 @@ func (a *Surroundings) drained() bool {
 
 // drained: nothing is left at the source to tell where the position is. What expired there and is still on the target is unread.
 func (d decision) drained() (t Translation, ok bool) {
-	b, expired := d.e.Bounds, d.r.Bounds != nil && d.r.Committed.Offset < d.r.Bounds.Start
+	b, expired := d.e.Bounds, d.r.expired()
 	switch {
 	case b.Start == b.End && expired:
 		return Translation{Offset: b.End, Outcome: Exact,

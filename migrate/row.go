@@ -39,6 +39,11 @@ func (r Row) Stores() string {
 	return "commit"
 }
 
+// expired says that the source's log begins behind the commit.
+func (r Row) expired() bool {
+	return r.Bounds != nil && r.Committed != nil && r.Committed.Offset < r.Bounds.Start
+}
+
 // gap are the source offsets around the position at which no record lies, from one up to another: behind the last record read, and
 // in front of the next one. Around and Committed are set.
 func (r Row) gap() (from, until int64) {

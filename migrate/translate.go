@@ -291,7 +291,7 @@ func (x translator) anchor(fs []Fingerprint, sure func(Fingerprint) bool) (Finge
 	return Fingerprint{}, false
 }
 
-func (x translator) expired() bool { return x.r.Bounds != nil && x.p < x.r.Bounds.Start }
+func (x translator) expired() bool { return x.r.expired() }
 
 // outside says that the position is not in the source's log, so that no record there stands for it.
 func (x translator) outside() string {

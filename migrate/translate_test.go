@@ -306,27 +306,36 @@ func TestCheck(t *testing.T) {
 	drained.Row.Around = &migrate.Surroundings{AtEnd: true, AtStart: true}
 	late := item(20, migrate.Translation{Outcome: migrate.Unresolved}, &migrate.Stretch{Seen: []migrate.Run{at(19, 1)}, AtEnd: true})
 	late.Row.Around = &migrate.Surroundings{Before: []migrate.Fingerprint{fp(79, 1), fp(78, 2)}, SearchedAll: true, SearchedBack: true}
+	// Nothing is left on either side, and the source's commit is of records that are gone.
+	empty := func(committed, end int64) *migrate.Item {
+		i := item(committed, migrate.Translation{Offset: 40, Outcome: migrate.Exact, Proof: "nothing to carry"}, nil)
+		i.Row.Bounds, i.Evidence.Bounds = &offset.Bounds{Start: 100, End: 100, LastStable: 100}, &offset.Bounds{Start: 40, End: end, LastStable: end}
+		return i
+	}
 	for name, c := range map[string]struct {
 		i    *migrate.Item
 		want migrate.Verdict
 		by   int64
 		says string
 	}{
-		"same":                {item(20, exact, known), migrate.VerdictSame, 0, ""},
-		"same, behind a gap":  {item(21, exact, &migrate.Stretch{Seen: []migrate.Run{at(10, 1), at(18, 1)}, Until: 40, AtEnd: true}), migrate.VerdictSame, 0, ""},
-		"ahead":               {item(22, exact, known), migrate.VerdictAhead, 1, "ahead by 1 record"},
-		"behind":              {item(10, exact, known), migrate.VerdictBehind, 9, "behind by 9 records"},
-		"behind, not counted": {item(12, exact, nil), migrate.VerdictBehind, 8, "behind by at most 8 records"},
-		"ahead of a bound":    {item(30, again, nil), migrate.VerdictAhead, 10, "ahead by at most 10 records"},
-		"behind a bound":      {item(18, again, nil), migrate.VerdictBehind, 7, "behind by at most 7 records"},
-		"within a bound":      {item(22, again, nil), migrate.VerdictUnknown, 0, "between 20 and 25"},
-		"unproven":            {item(20, migrate.Translation{Outcome: migrate.Unresolved, Reasons: []string{"record: alike"}}, nil), migrate.VerdictUnknown, 0, "alike"},
-		"past the log end":    {item(50, exact, nil), migrate.VerdictDiffers, 0, "outside its log [0, 40]"},
-		"hidden":              {hidden, migrate.VerdictUnknown, 0, "cannot be read"},
-		"no such topic":       {gone, migrate.VerdictMissing, 0, "does not exist"},
-		"none":                {missing, migrate.VerdictMissing, 0, "no commit"},
-		"drained, all read":   {drained, migrate.VerdictSame, 0, "has read all"},
-		"the copy is late":    {late, migrate.VerdictBehind, 0, "ends with a copy of source offset 78"},
+		"same":                          {item(20, exact, known), migrate.VerdictSame, 0, ""},
+		"same, behind a gap":            {item(21, exact, &migrate.Stretch{Seen: []migrate.Run{at(10, 1), at(18, 1)}, Until: 40, AtEnd: true}), migrate.VerdictSame, 0, ""},
+		"ahead":                         {item(22, exact, known), migrate.VerdictAhead, 1, "ahead by 1 record"},
+		"behind":                        {item(10, exact, known), migrate.VerdictBehind, 9, "behind by 9 records"},
+		"behind, not counted":           {item(12, exact, nil), migrate.VerdictBehind, 8, "behind by at most 8 records"},
+		"ahead of a bound":              {item(30, again, nil), migrate.VerdictAhead, 10, "ahead by at most 10 records"},
+		"behind a bound":                {item(18, again, nil), migrate.VerdictBehind, 7, "behind by at most 7 records"},
+		"within a bound":                {item(22, again, nil), migrate.VerdictUnknown, 0, "between 20 and 25"},
+		"unproven":                      {item(20, migrate.Translation{Outcome: migrate.Unresolved, Reasons: []string{"record: alike"}}, nil), migrate.VerdictUnknown, 0, "alike"},
+		"past the log end":              {item(50, exact, nil), migrate.VerdictDiffers, 0, "outside its log [0, 40]"},
+		"hidden":                        {hidden, migrate.VerdictUnknown, 0, "cannot be read"},
+		"nothing left":                  {empty(40, 40), migrate.VerdictSame, 0, "nothing to carry"},
+		"nothing left, and it is below": {empty(30, 40), migrate.VerdictDiffers, 0, "outside its log"},
+		"nothing left at the source":    {empty(40, 45), migrate.VerdictDiffers, 0, "outside its log"},
+		"no such topic":                 {gone, migrate.VerdictMissing, 0, "does not exist"},
+		"none":                          {missing, migrate.VerdictMissing, 0, "no commit"},
+		"drained, all read":             {drained, migrate.VerdictSame, 0, "has read all"},
+		"the copy is late":              {late, migrate.VerdictBehind, 0, "ends with a copy of source offset 78"},
 	} {
 		got := migrate.Check(c.i)
 		by := int64(0)
