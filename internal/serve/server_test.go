@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -479,4 +480,30 @@ func TestMemberLabels(t *testing.T) {
 	if got := holds(); len(got) != 0 {
 		t.Errorf("without being asked for: %q", got)
 	}
+}
+
+// Partitions that are added under a live serve are there at the next refresh, with a reader that has yet to commit on them; a share
+// group has its rows beside the others.
+func TestMetricsOfAddedPartitionsAndShareGroups(t *testing.T) {
+	_, cl := kafkatest.FakeClient(t)
+	r := newRig(cl, nil)
+	kafkatest.CreateTopic(t, cl, "grows", 1)
+	kafkatest.Produce(t, cl, kafkatest.Records("grows", 0, 10, r.now.UnixMilli(), 1)...)
+	kafkatest.Commit(t, cl, "g", kafkatest.At("grows", 0, 4))
+	share := kafkatest.JoinShare(t, cl, kafkatest.MemberOptions{Group: "s", Topics: []string{"grows"}})
+	r.refresh(t)
+	wants(t, r.scrape(t, ""), map[string]float64{"koffset_group_lag{group=g}": 6, "koffset_group_members{group=s}": 1})
+	lacks(t, r.scrape(t, ""), "koffset_group_partitions{group=g,verdict=never-committed}")
+	if resp, err := kadm.NewClient(cl).UpdatePartitions(t.Context(), 3, "grows"); err != nil || resp.Error() != nil {
+		t.Fatal(err, resp.Error())
+	}
+	cl.ForceMetadataRefresh()
+	kafkatest.Produce(t, cl, kafkatest.Records("grows", 2, 5, r.now.UnixMilli(), 1)...)
+	kafkatest.Until(t, "the new partitions are read", func() bool {
+		r.refresh(t)
+		return r.scrape(t, "")["koffset_group_partitions{group=g,verdict=never-committed}"] == 1
+	})
+	wants(t, r.scrape(t, ""), map[string]float64{"koffset_group_lag{group=g}": 6, "koffset_group_verdict{group=g,verdict=never-committed}": 1,
+		"koffset_topic_partition_log_end_offset{partition=2,topic=grows}": 5})
+	share.Close()
 }
