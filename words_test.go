@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,28 @@ func TestWordsThatAreGone(t *testing.T) {
 		for _, phrase := range gone {
 			if strings.Contains(string(text), phrase) {
 				t.Errorf("%s: %q", path, phrase)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bareCount is a count that is printed without separators, and with a plural even for one.
+var bareCount = regexp.MustCompile(`"[^"]*%d (more )?(records|partitions|groups|topics|commits|files|members|offsets|lines|rows|brokers|checkpoints|keys|values|sources|readers|requests|errors|entries)\\b`)
+
+// Counts in messages are text.Plural's: "1 record", "1,204 records".
+func TestCountsArePlural(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "bench") || strings.HasPrefix(path, "internal/kafkatest") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for i, line := range strings.Split(string(text), "\n") {
+			if bareCount.MatchString(line) {
+				t.Errorf("%s:%d: %s", path, i+1, strings.TrimSpace(line))
 			}
 		}
 		return err

@@ -78,7 +78,7 @@ func TestRealAllBrokersKilled(t *testing.T) {
 	out := &killer{kill: k.Kill}
 	began := time.Now()
 	code, errs := lineAt(t.Context(), t.TempDir(), time.Now, out, "-b", k.Bootstrap(), "consume", topic, "--from", "earliest", "--until", "latest", "--timeout", "5s")
-	if code != 6 || !strings.Contains(errs, "no broker has answered for") || !strings.Contains(errs, "partitions are not read to their end") {
+	if code != 6 || !strings.Contains(errs, "no broker has answered for") || !strings.Contains(errs, "partitions not read to the end") {
 		t.Errorf("exit status %d after %s\n%s", code, time.Since(began), errs)
 	}
 	if out.n == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -68,7 +69,7 @@ func (c *Config) checkScope() error {
 
 func (c *Config) checkStart() error {
 	if n := min(c.End.MaxRecords, c.End.JobRecords); n < 0 {
-		return usagef("", "at most %d records: the number is negative", n)
+		return usagef("", "at most %s: the number is negative", text.Plural(n, "record"))
 	}
 	if c.End.JobRecords > 0 && c.Checkpoints.Dir == "" {
 		return usagef("limit this run instead, or name a folder for checkpoints", "a limit of the job counts over its runs, and without checkpoints in a folder nothing counts them")
@@ -183,7 +184,7 @@ func (c *Config) checkNumbers() error {
 	case c.StopTimeout < 0 || c.Silence < 0 || c.Unreachable < 0:
 		return usagef("", "the time for the last checkpoint, and for brokers that do not answer, cannot be negative")
 	case c.Policies.MaxSkip != nil && *c.Policies.MaxSkip < 0:
-		return usagef("", "at most %d offsets passed over: the number is negative", *c.Policies.MaxSkip)
+		return usagef("", "at most %s passed over: the number is negative", text.Plural(*c.Policies.MaxSkip, "offset"))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package consume
 import (
 	"fmt"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -50,7 +51,7 @@ func (c *Config) commitNotices(p *Plan, f planFacts) []Notice {
 	}
 	if n := len(f.members); n > 0 && p.Committer != CommitsNever {
 		out = append(out, warnf("use a group.id of its own, or {{join}} to share the topic with them",
-			"group %s has %d members (%s …): while they are there the broker refuses commits of this run", p.Group, n, f.members[0].Where()))
+			"group %s has %s (%s …): while they are there the broker refuses commits of this run", p.Group, text.Plural(n, "member"), f.members[0].Where()))
 	}
 	if c.Checkpoints.Interval > 0 && c.Checkpoints.Dir == "" {
 		out = append(out, infof("checkpoints are kept in memory: they decide commits, and nothing survives this process"))

@@ -186,7 +186,7 @@ func TestUnsortedWindow(t *testing.T) {
 		read     int
 		says     string
 	}{
-		"both ends are one offset": {[]int64{9000, 2000, 3000, 12000}, 1000, 5000, 0, "both ends of the window are one offset on 1 of 1 partitions"},
+		"both ends are one offset": {[]int64{9000, 2000, 3000, 12000}, 1000, 5000, 0, "both ends of the window are one offset on 1 of 1 partition"},
 		"records outside":          {[]int64{1000, 2000, 500, 9000, 2500}, 800, 5000, 3, "1 of the records are outside the window"},
 		"in order":                 {[]int64{1000, 2000, 3000, 4000}, 1500, 3500, 2, ""},
 	} {

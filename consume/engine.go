@@ -108,7 +108,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if from != nil {
 		e.carried = from.carried(e.plan.Rows)
 		if n := len(e.carried); n > 0 {
-			notes = append(notes, infof("%d partitions of the checkpoint are not read, such as %s: their positions stay in the checkpoints of this run", n, e.carried[0].At()))
+			notes = append(notes, infof("%s of the checkpoint not read, such as %s: their positions stay in the checkpoints of this run", text.Plural(n, "partition"), e.carried[0].At()))
 		}
 	}
 	e.plan.Notices = append(notes, e.plan.Notices...)

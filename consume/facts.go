@@ -130,7 +130,7 @@ func readScope(ctx context.Context, c *Config) (map[string]inspect.Topic, inspec
 		}
 		for _, n := range wanted[name] {
 			if !t.Has(n) {
-				return nil, nil, errorf(NotFound, "", "topic %s has no partition %d: it has %d partitions", name, n, len(t.Partitions))
+				return nil, nil, errorf(NotFound, "", "topic %s has no partition %d: it has %s", name, n, text.Plural(len(t.Partitions), "partition"))
 			}
 			parts[name] = append(parts[name], n)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -246,9 +247,9 @@ func (r *run) outOfRange(p *part) error {
 			break
 		}
 		return errorf(Failed, "add {{if-expired earliest}} to continue at the log start, read faster, or keep the topic longer",
-			"%s: retention passed the reader: position %d, log start %d: %d offsets are lost", p.Partition, p.seen, b.Start, lost)
+			"%s: retention passed the reader: position %d, log start %d: %s lost", p.Partition, p.seen, b.Start, text.Plural(lost, "offset"))
 	}
-	r.notify(warnf("", "%s: retention passed the reader: position %d, log start %d: %d offsets are lost, going on at %s %d", p.Partition, p.seen, b.Start, lost, word, to))
+	r.notify(warnf("", "%s: retention passed the reader: position %d, log start %d: %s lost, going on at %s %d", p.Partition, p.seen, b.Start, text.Plural(lost, "offset"), word, to))
 	p.seen, p.seenEpoch = to, epoch
 	if p.bounded {
 		p.seen = min(p.seen, p.end)

@@ -58,9 +58,9 @@ func (g *gapWatch) look(r *run, now time.Time) {
 	g.told = cause
 	switch cause {
 	case gapCheckpoints, gapCommits:
-		r.notify(warnf("", "%s offsets are read and not committed, more with each of the last %d checkpoints: %s", text.Count(s.uncommitted), gapLooks-1, cause))
+		r.notify(warnf("", "%s offsets are read and not committed, more with each of the last %s: %s", text.Count(s.uncommitted), text.Plural(gapLooks-1, "checkpoint"), cause))
 	default:
-		r.notify(warnf("", "the reader is %s offsets behind the log end, more with each of the last %d checkpoints: %s", text.Count(s.lag), gapLooks-1, cause))
+		r.notify(warnf("", "the reader is %s offsets behind the log end, more with each of the last %s: %s", text.Count(s.lag), text.Plural(gapLooks-1, "checkpoint"), cause))
 	}
 }
 

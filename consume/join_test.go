@@ -165,7 +165,7 @@ func TestRetentionDuringRun(t *testing.T) {
 	kafkatest.DeleteRecords(t, cl, "expired", 0, 5) // between the plan and the first fetch
 	_, err = e.Run(t.Context())
 	var ce *consume.Error
-	if !errors.As(err, &ce) || ce.Kind != consume.Failed || !containsAll(err.Error(), "retention passed the reader", "position 0, log start 5: 5 offsets are lost") {
+	if !errors.As(err, &ce) || ce.Kind != consume.Failed || !containsAll(err.Error(), "retention passed the reader", "position 0, log start 5: 5 offsets lost") {
 		t.Errorf("%v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/checkpointfile"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // keeper runs checkpoints. Only the loop calls its methods; the work beside it sends to results.
@@ -116,7 +117,7 @@ func (k *keeper) setAside() {
 		last = path
 	}
 	if last != "" {
-		r.notify(infof("%d checkpoints of job %s that this run does not continue from are set aside: the newest is %s", len(r.abandoned), r.cfg.Checkpoints.Job, last))
+		r.notify(infof("set aside: %s of job %s that this run does not continue from; the newest is %s", text.Plural(len(r.abandoned), "checkpoint"), r.cfg.Checkpoints.Job, last))
 	}
 }
 
@@ -253,7 +254,7 @@ func (k *keeper) tooMany(cause error) error {
 	if cause == nil {
 		cause = fmt.Errorf("the last one took longer than %s", k.sched.timeout)
 	}
-	return errorf(Failed, "{{tolerable-failed-checkpoints N}} tolerates up to N", "%d checkpoints failed one after another, %d are tolerable: %w", k.sched.failed, k.sched.tolerable, cause)
+	return errorf(Failed, "{{tolerable-failed-checkpoints N}} tolerates up to N", "%s failed in a row, tolerable: %d: %w", text.Plural(k.sched.failed, "checkpoint"), k.sched.tolerable, cause)
 }
 
 // complete is what follows a checkpoint that is durable: the sink shows what waited for it, older ones go, and its offsets

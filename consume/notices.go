@@ -73,7 +73,7 @@ func (c *Config) chosenNotices(p *Plan, f planFacts) []Notice {
 		}
 		if missing > 0 {
 			out = append(out, warnf("set auto.offset.reset to say what you want: earliest, latest or none",
-				"%d of %d partitions have no commit and start at the log end: auto.offset.reset is not set, and Kafka's clients then take latest", missing, len(p.Rows)))
+				"%s of %s have no commit and start at the log end: auto.offset.reset is not set, and Kafka's clients then take latest", text.Count(missing), text.Plural(len(p.Rows), "partition")))
 		}
 	}
 	return out

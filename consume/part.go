@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -72,7 +73,7 @@ func (p *part) short() (why string, short bool) {
 	case p.bounded && p.goal > p.end:
 		return fmt.Sprintf("%s is read to %d of %d: an open transaction holds the rest back", p.Partition, p.end, p.goal), true
 	case p.counted && p.leftOut > 0:
-		return fmt.Sprintf("%s has %d records fewer than asked for, up to the log end %d", p.Partition, p.leftOut, p.end), true
+		return fmt.Sprintf("%s has %s fewer than asked for, up to the log end %d", p.Partition, text.Plural(p.leftOut, "record"), p.end), true
 	}
 	return "", false
 }

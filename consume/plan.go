@@ -337,7 +337,7 @@ func explainRefusal(c *Config, err error) error {
 		r.Hint = "set auto.offset.reset to earliest or latest, or {{if-no-commit earliest}}, latest or skip"
 	case offset.ReasonExpired:
 		lost := r.Bounds.Start - *r.Asked
-		r.Detail += fmt.Sprintf(": %d offsets are lost", lost)
+		r.Detail += fmt.Sprintf(": %s lost", text.Plural(lost, "offset"))
 		r.Hint = "add {{if-expired earliest}} to continue at the log start, or set auto.offset.reset"
 	case offset.ReasonOutOfRange:
 		r.Hint = "was the topic deleted and created again? {{if-expired earliest}} starts at the log start"
@@ -465,8 +465,8 @@ func (p *Plan) guard(c *Config) error {
 		}
 	}
 	return errorf(Refused, "read without commits, use another group, or add {{allow-rewind}}",
-		"group %s: commits would go backwards by %d offsets (%s from %d to %d): the group's own readers would read them again",
-		p.Group, t.ReadAgain, worst.Partition, worst.Committed.Offset, worst.Start)
+		"group %s: commits would go backwards by %s (%s from %d to %d): the group's own readers would read them again",
+		p.Group, text.Plural(t.ReadAgain, "offset"), worst.Partition, worst.Committed.Offset, worst.Start)
 }
 
 func (p *Plan) startText() string {

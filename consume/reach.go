@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -146,7 +147,7 @@ func (r *run) tellSilence(now time.Time) {
 func silentText(n int, worst string, silent time.Duration) string {
 	who := worst
 	if n > 1 {
-		who = fmt.Sprintf("%d partitions, such as %s", n, worst)
+		who = fmt.Sprintf("%s, such as %s", text.Plural(n, "partition"), worst)
 	}
 	return fmt.Sprintf("no broker has answered for %s for %s: what is new there, and the lag, are not known", who, silent.Round(time.Second))
 }
@@ -170,5 +171,5 @@ func (r *run) giveUp() error {
 		return nil
 	}
 	return errorf(Unreachable, "a job with checkpoints continues with {{restore latest}}; a longer {{timeout}} waits longer",
-		"no broker has answered for %s, and %d partitions are not read to their end: %w", worst.Round(time.Second), left, r.reach.cause)
+		"no broker has answered for %s, and %s not read to the end: %w", worst.Round(time.Second), text.Plural(left, "partition"), r.reach.cause)
 }

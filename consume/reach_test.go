@@ -116,7 +116,7 @@ func TestBrokersGone(t *testing.T) {
 			b := runEngine(t, e)
 			b.wait(t)
 			var own *consume.Error
-			if !errors.As(b.err, &own) || own.Kind != consume.Unreachable || !strings.Contains(b.err.Error(), "2 partitions are not read to their end") {
+			if !errors.As(b.err, &own) || own.Kind != consume.Unreachable || !strings.Contains(b.err.Error(), "2 partitions not read to the end") {
 				t.Errorf("%v", b.err)
 			}
 			if !said.has("no broker has answered for") {

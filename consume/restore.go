@@ -230,12 +230,12 @@ func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target,
 	switch c.Policies.IfExpired {
 	case offset.IfExpiredEarliest:
 		return offset.Target{Offset: b.Start, LeaderEpoch: f.start.StartEpoch, Reason: offset.ReasonExpired, Asked: &n,
-			Detail: fmt.Sprintf("the restored offset %d has expired: %d offsets are lost, log start taken", n, lost)}, nil
+			Detail: fmt.Sprintf("the restored offset %d has expired: %s lost, log start taken", n, text.Plural(lost, "offset"))}, nil
 	case offset.IfExpiredLatest:
 		end := b.EndFor(c.isolation())
 		return offset.Target{Offset: end, Reason: offset.ReasonExpired, Asked: &n,
-			Detail: fmt.Sprintf("the restored offset %d has expired: %d offsets are lost, log end taken", n, end-n)}, nil
+			Detail: fmt.Sprintf("the restored offset %d has expired: %s lost, log end taken", n, text.Plural(end-n, "offset"))}, nil
 	}
 	return refuse(offset.ReasonExpired, "add {{if-expired earliest}} to continue at the log start",
-		"the restored offset %d is below log start %d: %d offsets are lost", n, b.Start, lost)
+		"the restored offset %d is below log start %d: %s lost", n, b.Start, text.Plural(lost, "offset"))
 }

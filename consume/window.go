@@ -60,7 +60,7 @@ func (c *Config) windowNotices(p *Plan) []Notice {
 	if n == len(p.Rows) {
 		say = func(format string, args ...any) Notice { return warnf("", format, args...) }
 	}
-	return []Notice{say("both ends of the window are one offset on %d of %d partitions (%s): no record is in it there, or the times of the log are not in order", n, len(p.Rows), first)}
+	return []Notice{say("both ends of the window are one offset on %s of %s (%s): no record is in it there, or the times of the log are not in order", text.Count(n), text.Plural(len(p.Rows), "partition"), first)}
 }
 
 // heldNotices say what an open transaction holds back from a run that ends at the log end of now.

@@ -169,7 +169,7 @@ func (v *verdictsOf) group(g *CheckedGroup) {
 	}
 	if max := v.limits.Uncommitted; max != nil {
 		if list := v.lacking[g.Name]; int64(len(list)) > *max {
-			v.add(p, RuleUncommitted, counted(int64(len(list))), counted(*max), "no commit on %s with records, %s", partitionCount(len(list)), neverWhy(g, list))
+			v.add(p, RuleUncommitted, counted(int64(len(list))), counted(*max), "no commit on %s with records, %s", text.Plural(len(list), "partition"), neverWhy(g, list))
 		}
 	}
 }
@@ -181,13 +181,6 @@ func neverWhy(g *CheckedGroup, list []offset.Partition) string {
 		return "which a member holds or whose topic the group commits to: " + some
 	}
 	return "though the group commits to the topic: " + some
-}
-
-func partitionCount(n int) string {
-	if n == 1 {
-		return "1 partition"
-	}
-	return fmt.Sprintf("%d partitions", n)
 }
 
 // ages holds the exact ages of a group's next records to the limit, and puts the oldest into the group.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -493,7 +494,7 @@ func (x translator) whyNoRecord() string {
 	case s.From == nil && !s.Since.IsZero():
 		return fmt.Sprintf("neither %s (%s) nor the ones before it are on the target yet (log end %d)", what, describe(f), x.e.Bounds.End)
 	case !s.AtEnd:
-		return fmt.Sprintf("%s (%s) is not among the %d records from its time on", what, describe(f), s.Scanned)
+		return fmt.Sprintf("%s (%s) is not among the %s from its time on", what, describe(f), text.Plural(s.Scanned, "record"))
 	}
 	return fmt.Sprintf("%s (%s) is not on the target, and neither are the ones around it", what, describe(f))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -113,7 +114,7 @@ func ReadExport(path string, in io.Reader) (*Export, error) {
 		err := r.next(&l)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, r.bad(checkpointfile.ErrDamaged, "export again: the last line of a whole file says how much is in it", "the file ends too early, after %d groups: it was cut off", len(r.x.Groups))
+			return nil, r.bad(checkpointfile.ErrDamaged, "export again: the last line of a whole file says how much is in it", "the file ends too early, after %s: it was cut off", text.Plural(len(r.x.Groups), "group"))
 		case err != nil:
 			return nil, r.bad(checkpointfile.ErrDamaged, "", "the line cannot be read: %v", jsonWords(err))
 		case l.Kind == "end":
@@ -183,7 +184,7 @@ func (r *exportReader) end(l anyLine) error {
 	var n int
 	switch err := json.Unmarshal(l.Partitions, &n); {
 	case err != nil || n != r.rows || l.Groups != len(r.x.Groups):
-		return r.bad(checkpointfile.ErrDamaged, "", "the file says it holds %d groups with %s partitions, %d with %d were read", l.Groups, l.Partitions, len(r.x.Groups), r.rows)
+		return r.bad(checkpointfile.ErrDamaged, "", "the file says it holds %s with %s partitions, %d with %d were read", text.Plural(l.Groups, "group"), l.Partitions, len(r.x.Groups), r.rows)
 	case l.Digest != "" && l.Digest != r.before:
 		return r.bad(checkpointfile.ErrDamaged, "export again instead of editing it", "the export was changed after it was written: its lines have digest %s, the last one says %s",
 			checkpointfile.Short(r.before), checkpointfile.Short(l.Digest))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/records"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -274,8 +275,8 @@ type PartitionsError struct {
 }
 
 func (e *PartitionsError) Error() string {
-	return fmt.Sprintf("topic %s has %d partitions at the source and %d on the target (%s): a record's partition is another one there",
-		e.Topic, e.Source, e.Target, e.TargetTopic)
+	return fmt.Sprintf("topic %s has %s at the source and %d on the target (%s): a record's partition is another one there",
+		e.Topic, text.Plural(e.Source, "partition"), e.Target, e.TargetTopic)
 }
 
 func (t *target) readCommits(ctx context.Context, items []*Item) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -200,9 +201,9 @@ func (r Rules) tooMany(t Translation) string {
 	case t.Outcome != Again || r.MaxAgain == nil:
 		return ""
 	case t.Again > *r.MaxAgain:
-		return fmt.Sprintf("offset %d would read up to %d records again, %d are allowed", t.Offset, t.Again, *r.MaxAgain)
+		return fmt.Sprintf("offset %d would read up to %s again, %d are allowed", t.Offset, text.Plural(t.Again, "record"), *r.MaxAgain)
 	case t.Growing:
-		return fmt.Sprintf("offset %d would read up to %d records again, and what the mirror has still to copy: how many that is is not known, %d are allowed", t.Offset, t.Again, *r.MaxAgain)
+		return fmt.Sprintf("offset %d would read up to %s again, and what the mirror has still to copy: how many that is is not known, %d are allowed", t.Offset, text.Plural(t.Again, "record"), *r.MaxAgain)
 	}
 	return ""
 }

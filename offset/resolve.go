@@ -3,6 +3,7 @@ package offset
 import (
 	"errors"
 	"fmt"
+	"github.com/koffset/koffset/internal/text"
 	"math"
 	"time"
 )
@@ -208,7 +209,7 @@ func (x resolver) stored(n int64, epoch LeaderEpoch, why Reason, what string) (T
 		}
 		return x.outside(n, fmt.Sprintf("%s %d", what, n))
 	}
-	lost := fmt.Sprintf("%s %d is below log start %d: %d offsets expired unread", what, n, x.b.Start, x.b.Start-n)
+	lost := fmt.Sprintf("%s %d is below log start %d: %s expired unread", what, n, x.b.Start, text.Plural(x.b.Start-n, "offset"))
 	switch x.r.IfExpired {
 	case IfExpiredEarliest:
 		t := x.start(ReasonExpired, lost)

@@ -1,6 +1,7 @@
 package offset
 
 import (
+	"github.com/koffset/koffset/internal/text"
 	"regexp"
 	"slices"
 	"strconv"
@@ -90,7 +91,7 @@ func ParsePartitionSet(s string) ([]int32, error) {
 			return nil, syntaxf(s, "", "range %s ends before it begins", part)
 		}
 		if int64(hi)-int64(lo)+int64(len(out)) >= maxPartitionSet {
-			return nil, syntaxf(s, "", "range %s holds more than %d partitions", part, maxPartitionSet)
+			return nil, syntaxf(s, "", "range %s holds more than %s", part, text.Plural(maxPartitionSet, "partition"))
 		}
 		for n := int64(lo); n <= int64(hi); n++ {
 			out = append(out, int32(n))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -145,7 +146,7 @@ type RefusedError struct{ Rows int }
 func (e *RefusedError) ErrorKind() offset.ErrorKind { return offset.KindRefused }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%d rows of the plan have no target, so nothing was changed", e.Rows)
+	return fmt.Sprintf("%s of the plan without a target, so nothing was changed", text.Plural(e.Rows, "row"))
 }
 
 // graceAfterSend is Options.Grace where nothing else is said.

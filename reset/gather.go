@@ -16,6 +16,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -100,7 +101,7 @@ func partitionRange(t inspect.Topic) string {
 	if len(ns) == 1 {
 		return "one partition, 0"
 	}
-	return fmt.Sprintf("%d partitions, %s", len(ns), offset.FormatPartitionSet(ns))
+	return fmt.Sprintf("%s, %s", text.Plural(len(ns), "partition"), offset.FormatPartitionSet(ns))
 }
 
 // Gather reads the facts for a request: the groups with their own describe calls and their commits, then the metadata of

@@ -6,6 +6,7 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -116,7 +117,7 @@ func (m Mends) row(r *Request, f *Facts, g *GroupFacts, c chosen) (row Change, s
 	case at.Offset > b.End:
 		m.cure(&row, one, r.Rules.Isolation, m.PastEnd, fmt.Sprintf("the commit %d is %d past log end %d", at.Offset, at.Offset-b.End, b.End))
 	case at.Offset < b.Start:
-		m.cure(&row, one, r.Rules.Isolation, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %d offsets expired unread", at.Offset, b.Start, b.Start-at.Offset))
+		m.cure(&row, one, r.Rules.Isolation, m.BelowStart, fmt.Sprintf("the commit %d is below log start %d: %s expired unread", at.Offset, b.Start, text.Plural(b.Start-at.Offset, "offset")))
 	case newer(at.LeaderEpoch, one.EndEpoch):
 		m.cure(&row, one, r.Rules.Isolation, m.NewerEpoch, fmt.Sprintf("the commit has leader epoch %s, the log is at %s: a reader would wait for it or jump", at.LeaderEpoch, one.EndEpoch))
 	default:

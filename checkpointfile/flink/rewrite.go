@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/koffset/koffset/internal/text"
 	"os"
 	"path"
 	"path/filepath"
@@ -222,7 +223,7 @@ func (rw *Rewrite) warnings() {
 	}
 	if n := int64(len(rw.Inlined)); n > 0 {
 		rw.Warnings = append(rw.Warnings, Warning{Code: WarnInlined, Count: n, Message: fmt.Sprintf(
-			"the changed state of %d files outside the snapshot's directory is moved into the copy's %s", n, MetadataName)})
+			"the changed state of %s outside the snapshot's directory is moved into the copy's %s", text.Plural(n, "file"), MetadataName)})
 	}
 }
 

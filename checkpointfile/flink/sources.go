@@ -346,10 +346,10 @@ func (b *builder) sourceWarnings(src *Source, rd *reading) {
 			b.s.warn(Warning{Code: code, OperatorID: src.OperatorID, Count: n, Message: msg})
 		}
 	}
-	add(WarnEnumeratorOnly, unassigned, "%d partitions are in the enumerator only: no reader has them yet", unassigned)
-	add(WarnFinishedOrLost, lost, "%d partitions were assigned and are in no reader: finished, or lost by a bug of the connector", lost)
-	add(WarnLatestMarker, latest, "%d partitions are at latest without a number: records that arrive before a restore are skipped", latest)
-	add(WarnDuplicate, rd.duplicates, "%d partitions are in the readers' state more than once, at the same offset", rd.duplicates)
+	add(WarnEnumeratorOnly, unassigned, "%s only in the enumerator, not yet in a reader", text.Plural(unassigned, "partition"))
+	add(WarnFinishedOrLost, lost, "%s assigned, but in no reader: finished, or lost by a bug of the connector", text.Plural(lost, "partition"))
+	add(WarnLatestMarker, latest, "%s at latest without a number: records that arrive before a restore are skipped", text.Plural(latest, "partition"))
+	add(WarnDuplicate, rd.duplicates, "%s more than once in the readers' state, at the same offset", text.Plural(rd.duplicates, "partition"))
 	if stopped := b.s.TypeName == "Suspend Savepoint" || b.s.TypeName == "Terminate Savepoint"; stopped && src.Kind == FlinkKafkaConsumer {
 		held := "its offsets are those of the checkpoint before"
 		if len(src.Partitions) == 0 {
@@ -384,7 +384,7 @@ func (b *builder) finish() {
 	for t, ids := range readers {
 		if len(ids) > 1 {
 			shared = append(shared, Warning{Code: WarnSharedTopic, Topic: t.name, Count: int64(len(ids)), Message: fmt.Sprintf(
-				"topic %s is read by %d sources of the job, %s: choose one before its offsets are committed", t.name, len(ids), joinIDs(ids))})
+				"topic %s is read by %s of the job, %s: choose one before its offsets are committed", t.name, text.Plural(len(ids), "source"), joinIDs(ids))})
 		}
 	}
 	slices.SortFunc(shared, func(a, b Warning) int { return cmp.Compare(a.Message, b.Message) })

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/internal/wholefile"
 )
 
@@ -318,7 +319,7 @@ func (w *copier) compare() error {
 	}
 	if back.CheckpointID != old.CheckpointID || back.Operators != old.Operators || len(back.Sources) != len(old.Sources) ||
 		len(back.OperatorErrors) != len(old.OperatorErrors) || len(back.OtherSources) != len(old.OtherSources) || back.InFlight != old.InFlight {
-		return wrong("it has %d sources and %d errors, and the original %d and %d", len(back.Sources), len(back.OperatorErrors), len(old.Sources), len(old.OperatorErrors))
+		return wrong("it has %s and %s, and the original %d and %d", text.Plural(len(back.Sources), "source"), text.Plural(len(back.OperatorErrors), "error"), len(old.Sources), len(old.OperatorErrors))
 	}
 	planned := map[string]int64{}
 	for _, r := range w.rw.Rows {

@@ -330,7 +330,7 @@ func (x *exportSink) finish(ctx context.Context, incomplete bool) error {
 	for i, w := range x.writes {
 		if err := saveTo(ctx, x.store, w); err != nil {
 			if i > 0 {
-				return &cli.Fault{Kind: offset.KindPartial, Err: fmt.Errorf("%d of %d groups were saved: %w", i, len(x.writes), cli.Cause(ctx, err))}
+				return &cli.Fault{Kind: offset.KindPartial, Err: fmt.Errorf("saved %s of %s: %w", text.Count(i), text.Plural(len(x.writes), "group"), cli.Cause(ctx, err))}
 			}
 			return cli.Cause(ctx, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/migrate"
 	"github.com/koffset/koffset/offset"
 )
@@ -121,7 +122,7 @@ func oneGroup(res *migrate.Result) error {
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > 1 {
-		return cli.Usagef("add --group with one of them", "the export has offsets of %d groups: %s", len(names), strings.Join(offset.NameTexts(names[:min(3, len(names))]), ", "))
+		return cli.Usagef("add --group with one of them", "the export has offsets of %s: %s", text.Plural(len(names), "group"), strings.Join(offset.NameTexts(names[:min(3, len(names))]), ", "))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (a *App) OpenSnapshot(ref string, flags *SnapshotFlags) (*checkpointfile.Sn
 		return nil, SnapshotFault(err)
 	}
 	if s.Newest > 1 {
-		a.Streams.Note("%s holds %d checkpoints: the newest is taken, %s", ref, s.Newest, s.Path)
+		a.Streams.Note("%s holds %s: the newest is taken, %s", ref, text.Plural(s.Newest, "checkpoint"), s.Path)
 	}
 	return s, nil
 }

@@ -368,7 +368,7 @@ func (p *inspection) print(ctx context.Context) error {
 	case p.partial:
 		return cli.Quietly(offset.KindPartial)
 	case p.o.failOn != "" && p.unhealthy > 0:
-		return cli.Faultf(offset.KindCheck, "", "%d of %d rows are unhealthy", p.unhealthy, p.rows)
+		return cli.Faultf(offset.KindCheck, "", "%s of %s unhealthy", text.Count(p.unhealthy), text.Plural(p.rows, "row"))
 	}
 	return nil
 }

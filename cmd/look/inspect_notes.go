@@ -74,7 +74,7 @@ func (p *inspection) summary(d inspect.Description) string {
 	case 1:
 		what = append(what, "1 member")
 	default:
-		what = append(what, fmt.Sprintf("%d members", len(d.Members)))
+		what = append(what, text.Plural(len(d.Members), "member"))
 	}
 	line := fmt.Sprintf("group %s (%s): ", offset.NameText(d.Name), strings.Join(what, ", "))
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -29,7 +30,7 @@ func (o *inspectOptions) checkPosition() error {
 	case o.by != byPartition:
 		return cli.Usagef("name the group, or add --by partition", "--position-from needs --by partition, not %s", o.by)
 	case len(o.names) != 1:
-		return cli.Usagef("name the group that commits for it", "--position-from describes one reader, but %d groups were named", len(o.names))
+		return cli.Usagef("name the group that commits for it", "--position-from describes one reader, but %s were named", text.Plural(len(o.names), "group"))
 	}
 	return nil
 }

@@ -300,7 +300,7 @@ func (o *undoOptions) complete(cmd *cobra.Command, args []string, word string) (
 	until := time.Now().Add(completeFor)
 	for e := range checkpointfile.Newest(s.StateDir) {
 		if strings.HasPrefix(e.ID, word) {
-			what := fmt.Sprintf("%s %s: %d of %d rows changed", e.Verb, few(namesOf(e.Groups)), e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified), len(e.Changes))
+			what := fmt.Sprintf("%s %s: %s of %s changed", e.Verb, few(namesOf(e.Groups)), text.Count(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified)), text.Plural(len(e.Changes), "row"))
 			out = append(out, cobra.CompletionWithDesc(e.ID, render.Escape(what)))
 		}
 		if time.Now().After(until) || len(out) == completeIDs {

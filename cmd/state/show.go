@@ -230,7 +230,7 @@ func (o *checkpointShowOptions) print(snap *checkpointfile.Snapshot, sources []f
 	case broken > 0 && o.snap.UID == "" && o.snap.ID == "", failed > 0:
 		return cli.Quietly(offset.KindPartial)
 	case o.failOn != "" && sick > 0:
-		return cli.Faultf(offset.KindCheck, "", "%d of %d rows are unhealthy", sick, len(rows))
+		return cli.Faultf(offset.KindCheck, "", "%s of %s unhealthy", text.Count(sick), text.Plural(len(rows), "row"))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/internal/config"
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Connect makes a client and reaches the cluster with it, within ctx and
@@ -177,7 +178,7 @@ func together(failed []*Error, err error) error {
 	for _, e := range failed {
 		each = append(each, e.Addr+" "+e.Err.Error())
 	}
-	return &Error{Kind: Unreachable, Err: fmt.Errorf("none of the %d brokers can be reached: %s", len(failed), joinSome(each, 5)),
+	return &Error{Kind: Unreachable, Err: fmt.Errorf("none of the %s can be reached: %s", text.Plural(len(failed), "broker"), joinSome(each, 5)),
 		Hint: failed[0].Hint}
 }
 

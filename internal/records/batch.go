@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -79,7 +80,7 @@ func (o opener) open(b batch, from int64, d kgo.Decompressor) (records []*kgo.Re
 	case got.Err != nil:
 		return nil, from, fmt.Errorf("%w: %w", ErrDamaged, got.Err)
 	case next <= b.last:
-		return nil, from, fmt.Errorf("%w: it claims %d records and has fewer", ErrDamaged, b.records)
+		return nil, from, fmt.Errorf("%w: it claims %s and has fewer", ErrDamaged, text.Plural(b.records, "record"))
 	}
 	return got.Records, next, nil
 }
