@@ -97,7 +97,8 @@ func (u Undo) row(e *checkpointfile.Entry, was Change, f *Facts, g *GroupFacts, 
 		refuse(&row, offset.ReasonMoved, fmt.Sprintf("the group moved since: %s set it to %s, it is %s now", e.ID, show(was.To), show(row.From)),
 			"add {{allow-drift}} to put back what was there all the same")
 	case before == nil && g.Type == inspect.TypeShare:
-		refuse(&row, offset.ReasonUnreadable, "Kafka has no call that takes the start offset of one partition of a share group away again", "")
+		refuse(&row, offset.ReasonUnreadable, "Kafka has no call that takes the start offset of one partition of a share group away again",
+			"koffset delete takes away those of a whole topic, or the group")
 	case before == nil:
 		row.Action, row.Detail = checkpointfile.ActionDelete, "it had no commit"
 	default:
