@@ -14,7 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/find"
 	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/internal/records"
+	"github.com/koffset/koffset/offset"
 )
 
 // real is the broker of this package's tagged tests. Its cleaner looks for work all the time, for the test of compaction, and
@@ -79,8 +82,15 @@ func TestRealCompaction(t *testing.T) {
 		next++
 		return slices.Equal(read("5"), span(topic, 0, 0, 2))
 	})
-	if got := read("latest"); got[len(got)-1] == "" || slices.Contains(got, topic+":0@3") {
+	got := read("latest")
+	if got[len(got)-1] == "" || slices.Contains(got, topic+":0@3") {
 		t.Errorf("read %v", got)
+	}
+	// A search reads the same log by other requests: it comes to the end, and finds as many records.
+	whole := records.Span{Partition: offset.Partition{Topic: topic}, Until: next}
+	r := find.Scan(t.Context(), find.Query{Client: cl, Isolation: offset.ReadCommitted, Spans: []records.Span{whole}})
+	if p := r.Parts[0]; !p.Whole || p.Err != nil || p.Records < int64(len(read("5"))) || p.Records > int64(len(got)) {
+		t.Errorf("consume read %d records, and a search %+v", len(got), p)
 	}
 }
 
