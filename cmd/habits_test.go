@@ -21,6 +21,8 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"tail orders", "koffset consume orders --from end-10"},
 		{"cat orders", "koffset consume orders --from earliest --until latest"},
 		{"topics", "koffset resolve --all-topics"},
+		{"grep", "koffset find TOPIC --value-contains TEXT"},
+		{"count orders", "koffset find orders --count"},
 		{"members", "koffset inspect GROUP --by member"},
 		{"members billing", "koffset inspect billing --by member"},
 		{"skip", "koffset reset GROUP --topic TOPIC:P --shift-by 1"},

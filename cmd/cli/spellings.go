@@ -76,6 +76,7 @@ func foreignCommands() map[string]string {
 		"delete-group": remove, "delete-groups": remove, "rm": remove, "remove": remove, "delete-offsets": "koffset delete GROUP --topic TOPIC",
 		"offsets": "koffset resolve TOPIC", "offset": "koffset resolve TOPIC", "get-offsets": "koffset resolve TOPIC", "topics": topics, "topic": "koffset resolve TOPIC",
 		"tail": "koffset consume TOPIC --from end-10", "cat": "koffset consume TOPIC --from earliest --until latest",
+		"grep": "koffset find TOPIC --value-contains TEXT", "search": "koffset find TOPIC --value-contains TEXT", "count": "koffset find TOPIC --count",
 		"top": "koffset watch", "monitor": "koffset watch", "live": "koffset watch", "exporter": "koffset serve", "metrics": "koffset serve", "prometheus": "koffset serve",
 		"export": "koffset migrate export", "import": "koffset migrate import", "verify": "koffset migrate verify", "sync": "koffset migrate sync", "mirror": "koffset migrate sync",
 		"config": "koffset profile list", "context": "koffset profile use", "ctx": "koffset profile use", "login": "koffset profile show",
