@@ -4,8 +4,10 @@ package look
 // cannot process.
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
@@ -47,6 +49,7 @@ func (p *inspection) readNext(ctx context.Context) {
 			p.next = append(p.next, one)
 			walks = append(walks, records.Walk{Span: records.Span{Partition: r.Partition, From: max(r.Bounds.Start, r.Committed.Offset), Until: r.Bounds.EndFor(p.o.iso)}, Visit: func(rec records.Record) bool {
 				found := show.hit(rec.Record, nil)
+				found.key, found.value = head(found.key), head(found.value)
 				one.found = &found
 				return false
 			}})
@@ -78,6 +81,7 @@ func (p *inspection) nextSheet(w *render.Writer) {
 		{Header: "HEADERS", Key: "headers", HideEmpty: true},
 		{Header: "VALUE", Key: "value"},
 		{Key: "value_base64", NoTable: true},
+		{Key: "cut", NoTable: true},
 		{Key: "skip_to_offset", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 	}})
@@ -94,7 +98,7 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 		if why == nil {
 			why = fmt.Errorf("no record up to the log end: what is there are markers or holes")
 		}
-		return append(cells, none, none, none, none, none, none, none, none, none, none, cli.ErrCell(why))
+		return append(cells, none, none, none, none, none, none, none, none, none, none, none, cli.ErrCell(why))
 	}
 	f := n.found
 	ms := none
@@ -111,7 +115,22 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 		key, value = bytesCell(f.key), bytesCell(f.value)
 	}
 	return append(cells, render.Int(f.Offset), render.Time(f.Time), ms, key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
-		value, value64, render.Int(f.Offset+1), none)
+		value, value64, render.Bool(len(f.key) < f.keySize || len(f.value) < f.valueSize), render.Int(f.Offset+1), none)
+}
+
+// headBytes is how much of a key and a value is kept of each of many partitions, in every form.
+const headBytes = 4 << 10
+
+// head is the beginning of a key or value, whole characters of it where it is text.
+func head(b []byte) []byte {
+	if len(b) <= headBytes {
+		return b
+	}
+	n := headBytes
+	for n > headBytes-utf8.UTFMax && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return bytes.Clone(b[:n])
 }
 
 // sayNext gives the lines that skip the records: each shows its plan first.
