@@ -142,7 +142,7 @@ func (o *findOptions) parseWhat(c *cobra.Command) error {
 		return cli.Usagef("give one of them", "%s exclude each other", strings.Join(given, " and "))
 	case c.Flags().Changed("max") && o.max < 1:
 		return cli.Usagef("", "--max must be at least 1, not %d", o.max)
-	case o.max > 0 && len(given) > 0 && !o.all && !o.first:
+	case o.max > 0 && len(given) > 0 && !o.all:
 		return cli.Usagef("leave one of them out", "--max and %s exclude each other", given[0])
 	case o.by != "" && !slices.Contains([]string{"hour", "day"}, o.by):
 		return cli.Usagef("use hour or day", "--by %q is not one of its values", o.by)
@@ -162,6 +162,8 @@ func (o *findOptions) parsePositions() error {
 	switch {
 	case o.align != "" && o.align != "time":
 		return cli.Usagef("write --align time", "--align %q is not one of its values", o.align)
+	case cli.IsStdout(o.file):
+		return cli.Usagef("write -o positions", "--out %s: the records are on standard output already", o.file)
 	case o.file != "" && o.format == render.Positions:
 		return cli.Usagef("leave one of them out", "--out and -o positions both write the positions")
 	case o.positions() && o.counts():

@@ -186,6 +186,29 @@ func (f *finding) sayNotKnown() {
 	if f.report.Stopped {
 		f.saySkipped()
 	}
+	f.sayHeld()
+}
+
+// sayHeld says what open transactions hold back: it is not read, and what is in it may become a match.
+func (f *finding) sayHeld() {
+	if f.between.Isolation() != offset.ReadCommitted {
+		return
+	}
+	var held int64
+	n, first := 0, ""
+	for _, one := range f.all.List {
+		b := one.Bounds
+		if _, only := f.only[one.Topic]; b == nil || one.Until != b.LastStable || b.LastStable >= b.End || one.Err != nil || only && f.only[one.Topic] != one.Partition.Partition {
+			continue
+		}
+		held += b.End - b.LastStable
+		if n++; n == 1 {
+			first = fmt.Sprintf("%s from %d to %d", one.Partition, b.LastStable, b.End)
+		}
+	}
+	if n > 0 {
+		f.app.Streams.Warn("open transactions hold back %s on %s (%s), which were not read; --isolation read_uncommitted reads them", text.Plural(held, "offset"), text.Plural(n, "partition"), first)
+	}
 }
 
 // saySkipped says what was left unread when the scan was ended.

@@ -142,3 +142,30 @@ func TestScanThatIsInterrupted(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Values of 5 MB are found within a small memory, and where one does not fit the partition is named.
+func TestScanOfHugeValues(t *testing.T) {
+	t.Parallel()
+	fake, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "huge", 2, "max.message.bytes", "8000000")
+	producer := kafkatest.Client(t, fake.ListenAddrs(), kgo.ProducerBatchMaxBytes(8<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	value := make([]byte, 5<<20)
+	copy(value[4<<20:], "needle")
+	for i := range 3 {
+		kafkatest.Produce(t, producer, &kgo.Record{Topic: "huge", Key: fmt.Append(nil, i), Value: value}, &kgo.Record{Topic: "huge", Partition: 1, Value: []byte("needle")})
+	}
+	topics, err := inspect.ReadTopics(t.Context(), cl, []string{"huge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Query{Client: cl, Isolation: offset.ReadCommitted, Topics: topics, Where: NewWhere(ValueContains([]byte("needle"))), Memory: 8 << 20,
+		Spans: []records.Span{{Partition: offset.Partition{Topic: "huge"}, Until: 3}, {Partition: offset.Partition{Topic: "huge", Partition: 1}, Until: 3}}}
+	if r := Scan(t.Context(), q); r.Matches != 6 || len(r.Unread()) > 0 {
+		t.Errorf("%+v", r)
+	}
+	q.Memory = 4 << 20
+	r := Scan(t.Context(), q)
+	if u := r.Unread(); len(u) != 1 || !errors.Is(u[0].Err, records.ErrTooLarge) || u[0].Partition.Partition != 0 || r.Matches != 3 || r.Parts[0].Read != 0 {
+		t.Errorf("%+v", r)
+	}
+}
