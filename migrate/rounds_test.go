@@ -337,6 +337,65 @@ func TestRoundWithAnInvalidCommit(t *testing.T) {
 	}
 }
 
+// What was carried is gone at the source by the source's names: that it goes elsewhere on the target now, or that its group could not
+// be read as a whole, says nothing of it.
+func TestRoundsOfWhatIsGone(t *testing.T) {
+	_, src := kafkatest.FakeClient(t)
+	_, dst := kafkatest.FakeClient(t, kfake.ClusterID("target"))
+	for _, topic := range []string{"gone", "stays"} {
+		for _, cl := range []*kgo.Client{src, dst} {
+			kafkatest.CreateTopic(t, cl, topic, 1)
+			kafkatest.Produce(t, cl, kafkatest.Records(topic, 0, 10, 1_700_000_000_000, 1000)...)
+		}
+		kafkatest.Commit(t, src, "g", kafkatest.At(topic, 0, 4))
+	}
+	dir := t.TempDir()
+	state := migrate.OpenSyncState(dir, "src", "dst", "test")
+	syncRound(t, &migrate.Syncer{State: state, Clock: time.Now}, src, dst, dir, noCrash, "g")
+	read := func(q migrate.Query) (gone []string) {
+		t.Helper()
+		x, err := migrate.Collect(func(to migrate.Sink) (bool, error) {
+			return migrate.ReadGroups(t.Context(), src, migrate.ExportOptions{Groups: []inspect.Group{{Name: "g"}}}, to)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header, q.Rows = x.Header, x.Groups[0].Rows
+		look, err := (&migrate.Syncer{State: state, Clock: time.Now}).Look(t.Context(), dst, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range look.Steps[migrate.StepGone] {
+			gone = append(gone, fmt.Sprintf("%s of %s, %d on the target", i.Target, i.Group, i.Current.Offset))
+		}
+		return gone
+	}
+	all := func(string, string) bool { return true }
+	renames, err := migrate.ParseRenames("", []string{"gone=other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(migrate.Query{Covers: all, Mapping: migrate.Mapping{Topics: renames}}); len(got) > 0 {
+		t.Errorf("nothing is gone, and topics go elsewhere: %v", got)
+	}
+	kafkatest.DeleteTopic(t, src, "gone")
+	want := []string{"gone:0 of g, 4 on the target"}
+	if got := read(migrate.Query{Covers: all}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for name, q := range map[string]migrate.Query{
+		"not covered": {Covers: func(_, topic string) bool { return topic != "gone" }}, "not read as a whole": {Covers: all, Partial: []string{"g"}}, "nobody says": {},
+	} {
+		if got := read(q); len(got) > 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	kafkatest.DeleteTopic(t, dst, "gone")
+	if got := read(migrate.Query{Covers: all}); len(got) > 0 && committedAt(t, dst, "g", "gone") < 0 {
+		t.Errorf("gone on both sides: %v", got)
+	}
+}
+
 // A topic of the target is made anew between two rounds, and holds other records: the number committed for the old log is not kept
 // for this one, also where the broker has kept the commit.
 func TestTargetMadeAnewBetweenRounds(t *testing.T) {

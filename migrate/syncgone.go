@@ -24,16 +24,17 @@ func (s *Syncer) gone(ctx context.Context, t *target, q Query, items []*Item) []
 	if q.Covers == nil {
 		return nil
 	}
-	there := map[checkpointfile.Key]bool{}
+	there := map[checkpointfile.Key]bool{} // by the names at the source: where they go may have been changed since
 	for _, i := range items {
-		there[i.key()] = i.Row.Committed != nil && !i.Row.Gone || i.Row.Error != ""
+		there[checkpointfile.Key{Group: i.Row.Group, Partition: i.Row.Partition}] = i.Row.Committed != nil && !i.Row.Gone || i.Row.Error != ""
 	}
 	var out []*Item
 	for k, c := range s.carried {
-		if c.TakenOver || c.From == (From{}) || there[k] || slices.Contains(q.Partial, c.From.Group) || !q.Covers(c.From.Group, c.From.Topic) {
+		row := Row{Group: c.From.Group, Partition: offset.Partition{Topic: c.From.Topic, Partition: k.Partition.Partition}}
+		if c.TakenOver || c.From == (From{}) || there[checkpointfile.Key{Group: row.Group, Partition: row.Partition}] ||
+			slices.Contains(q.Partial, row.Group) || !q.Covers(row.Group, row.Topic) {
 			continue
 		}
-		row := Row{Group: c.From.Group, Partition: offset.Partition{Topic: c.From.Topic, Partition: k.Partition.Partition}}
 		out = append(out, &Item{Row: row, Group: k.Group, Target: k.Partition})
 	}
 	slices.SortFunc(out, func(a, b *Item) int { return cmp.Or(cmp.Compare(a.Group, b.Group), a.Target.Compare(b.Target)) })
