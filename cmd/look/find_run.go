@@ -242,6 +242,8 @@ func (f *finding) outcome(ctx context.Context) error {
 		return context.Cause(ctx)
 	case len(f.unread) > 0:
 		return f.partly()
+	case f.report.Matches == 0 && f.removed() > 0:
+		return cli.Faultf(offset.KindPartial, "", "nothing was found in %s; what was removed before it was read is not known", text.Plural(f.report.Records, "record"))
 	case f.report.Matches == 0:
 		hint := ""
 		if f.only != nil {
