@@ -15,6 +15,7 @@ const (
 	gapNone        gapCause = ""
 	gapCheckpoints gapCause = "checkpoints do not complete"
 	gapCommits     gapCause = "commits fail"
+	gapSlowCommits gapCause = "no commit was answered in that time"
 	gapSink        gapCause = "the sink is slow"
 	gapReading     gapCause = "reading is slower than writing"
 )
@@ -26,6 +27,7 @@ type gapSample struct {
 	lag         int64 // offsets not read
 	completed   int64 // checkpoints
 	commits     int64 // that succeeded
+	failed      int64 // commits
 	blocked     time.Duration
 	limited     bool // a rate is in force
 }
@@ -40,7 +42,7 @@ type gapWatch struct {
 const gapLooks = 4 // three steps
 
 func (g *gapWatch) look(r *run, now time.Time) {
-	s := gapSample{at: now, blocked: time.Duration(r.stats.sinkBlocked.Load()), commits: r.stats.commitsOK.Load(), limited: r.pace != nil}
+	s := gapSample{at: now, blocked: time.Duration(r.stats.sinkBlocked.Load()), commits: r.stats.commitsOK.Load(), failed: r.stats.commitsBad.Load(), limited: r.pace != nil}
 	r.stats.checkpoint(func(c *CheckpointStats) { s.completed = c.Completed })
 	for _, p := range r.list {
 		if p.skip {
@@ -57,7 +59,7 @@ func (g *gapWatch) look(r *run, now time.Time) {
 	}
 	g.told = cause
 	switch cause {
-	case gapCheckpoints, gapCommits:
+	case gapCheckpoints, gapCommits, gapSlowCommits:
 		r.notify(warnf("", "%s offsets are read and not committed, more with each of the last %s: %s", text.Count(s.uncommitted), text.Plural(gapLooks-1, "checkpoint"), cause))
 	default:
 		r.notify(warnf("", "the reader is %s offsets behind the log end, more with each of the last %s: %s", text.Count(s.lag), text.Plural(gapLooks-1, "checkpoint"), cause))
@@ -84,6 +86,9 @@ func (g *gapWatch) add(s gapSample) gapCause {
 	case grows(func(s gapSample) int64 { return s.uncommitted }) && last.completed == first.completed:
 		return gapCheckpoints
 	case grows(func(s gapSample) int64 { return s.uncommitted }) && last.commits == first.commits:
+		if last.failed == first.failed {
+			return gapSlowCommits
+		}
 		return gapCommits
 	case !last.limited && grows(func(s gapSample) int64 { return s.lag }):
 		if last.blocked-first.blocked > last.at.Sub(first.at)/2 {

@@ -31,7 +31,11 @@ func (c *Config) startNotices(p *Plan, f planFacts) []Notice {
 	}
 	t := p.Totals()
 	if t.PassedOver > 0 {
-		out = append(out, warnf("{{start current}} starts at the commits; {{max-skip N}} refuses", "group %s: %s unread offsets are passed over", p.Group, text.Count(t.PassedOver)))
+		hint := "{{start current}} starts at the commits; {{max-skip N}} refuses"
+		if p.Restored != nil {
+			hint = "{{restore none}} with {{start current}} starts at the commits; {{max-skip N}} refuses"
+		}
+		out = append(out, warnf(hint, "group %s: %s unread offsets are passed over", p.Group, text.Count(t.PassedOver)))
 	}
 	if t.ReadAgain > 0 {
 		out = append(out, warnf("", "group %s: %s offsets that it has committed are read again", p.Group, text.Count(t.ReadAgain)))

@@ -221,6 +221,9 @@ func planRow(c *Config, f partFacts, from *restored) (PlanRow, error) {
 		return row, err
 	}
 	row.compare(c.isolation(), f)
+	if from != nil {
+		row.PassedOver = min(row.PassedOver, from.unread(c, &row))
+	}
 	return row, nil
 }
 

@@ -258,7 +258,8 @@ func TestGapWatch(t *testing.T) {
 	}
 	for name, c := range map[gapCause]func(i int64) gapSample{
 		gapCheckpoints: func(i int64) gapSample { return gapSample{uncommitted: 10 * i, commits: 1, completed: 1} },
-		gapCommits:     func(i int64) gapSample { return gapSample{uncommitted: 10 * i, commits: 1, completed: i} },
+		gapCommits:     func(i int64) gapSample { return gapSample{uncommitted: 10 * i, commits: 1, completed: i, failed: i} },
+		gapSlowCommits: func(i int64) gapSample { return gapSample{uncommitted: 10 * i, commits: 1, completed: i, failed: 1} },
 		gapReading:     func(i int64) gapSample { return gapSample{lag: 10 * i, commits: i, completed: i} },
 		gapSink: func(i int64) gapSample {
 			return gapSample{lag: 10 * i, commits: i, completed: i, blocked: time.Duration(i) * 900 * time.Millisecond}

@@ -181,6 +181,16 @@ func (r *restored) bounded() bool {
 	return slices.ContainsFunc(r.chk.Partitions, func(p checkpointfile.CheckpointPartition) bool { return p.End != nil })
 }
 
+// unread is how many offsets before the start of a row the job has not read, as far as that is known. Commits follow checkpoints: what
+// lies between the two was read by the run that made the checkpoint, and is no offset of its group that nobody reads.
+func (r *restored) unread(c *Config, row *PlanRow) int64 {
+	p, ok := r.parts[row.Partition]
+	if !ok || p.Skipped || r.chk.Group != c.Group {
+		return row.PassedOver
+	}
+	return max(0, row.Start-p.Offset)
+}
+
 // resolve places one partition where the checkpoint has it.
 func (r *restored) resolve(c *Config, f partFacts, row *PlanRow) (offset.Target, error) {
 	p, ok := r.parts[f.Partition]

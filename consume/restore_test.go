@@ -74,6 +74,27 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// Commits follow checkpoints. After a crash between the two nothing of the group is passed over: the job has read it, and no limit of
+// what may be skipped stops it. Read for another group it has not.
+func TestRestoreAheadOfTheCommits(t *testing.T) {
+	b := newRestoreBed(t)
+	cfg := b.config(t)
+	cfg.Group = "g"
+	kafkatest.Commit(t, b.cl, "g", kafkatest.At(b.f.Topic, 0, 5), kafkatest.At(b.f.Topic, 1, 2))
+	none := int64(0)
+	cfg.Policies.MaxSkip = &none
+	b.write(t, cfg, 4, nil)
+	if got, said, err := b.run(t, cfg); err != nil || len(got) == 0 || said.has("passed over") {
+		t.Errorf("%v: %d records, said %s", err, len(got), said.text())
+	}
+	cfg.Checkpoints.Dir = t.TempDir()
+	b.write(t, cfg, 4, func(_ *checkpointfile.Header, c *checkpointfile.Checkpoint) { c.Group = "other" })
+	var e *consume.Error
+	if _, _, err := b.run(t, cfg); !errors.As(err, &e) || e.Kind != consume.Refused || !strings.Contains(e.Problem, "passes over 6 unread offsets") {
+		t.Errorf("of another group: %v", err)
+	}
+}
+
 // Without a checkpoint the start mode counts, and that is said.
 func TestRestoreNothing(t *testing.T) {
 	b := newRestoreBed(t)
