@@ -71,6 +71,9 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 	)
 	switch {
 	case errors.As(err, &origin):
+		if errors.As(err, &f) && f.Hint != "" {
+			return offset.KindRefused, f.Hint // whoever asked knows what else there is
+		}
 		return offset.KindRefused, originHint(origin)
 	case errors.As(err, &f):
 		return f.Kind, f.Hint

@@ -51,6 +51,9 @@ func consumeFault(err error) error {
 		kind, hint := ce.ErrorKind(), ce.Hint
 		if oe := new(offset.OriginError); errors.As(ce.Err, &oe) {
 			hint = cli.HintOf(oe)
+			if _, allow, more := strings.Cut(hint, "; "); more && ce.Hint != "" { // no other start helps a restore
+				hint = ce.Hint + "; " + allow
+			}
 		}
 		if ce.Kind == consume.Failed && ce.Err != nil {
 			inner, h := cli.Classify(ce.Err)
