@@ -411,6 +411,10 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 		run.Config.Sink = files
 	} else {
 		run.Config.Sink = sink.NewWriter("stdout", straight{o.app.Streams}, enc)
+		if o.app.Streams.OutNowhere {
+			o.app.Streams.Warn("standard output is closed: the records are written nowhere, and whatever commits says that they were read")
+			o.app.Streams.Hint("write into a file, a pipe or --to-files; >/dev/null throws them away on purpose")
+		}
 	}
 	if d := run.Config.Checkpoints.Dir; d != "" && !strings.Contains(d, "://") {
 		run.Config.Checkpoints.Dir = o.app.Path(d)

@@ -32,6 +32,9 @@ type Streams struct {
 
 	InTTY, OutTTY, ErrTTY bool
 
+	// OutNowhere says that stdout was closed when the process began: what is written there is lost, and no write fails.
+	OutNowhere bool
+
 	// Width and Height of the terminal in columns and lines; 0 means unknown.
 	Width, Height int
 
@@ -68,7 +71,7 @@ func System() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: NewBuffered(os.Stdout), Err: os.Stderr,
 		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
-		Env: os.Getenv,
+		OutNowhere: nowhere(os.Stdout), Env: os.Getenv,
 	}
 	if s.OutTTY {
 		s.Screen = os.Stdout
