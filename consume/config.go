@@ -90,7 +90,9 @@ type Policies struct {
 	// IfExpired decides at the start, for restored offsets, and when retention passes the reader during the run.
 	IfExpired  offset.IfExpired
 	IfNoCommit offset.IfNoCommit
-	Marked     offset.Marked
+	// IfUnknown decides where a position is what a group had committed at a time, and that is not known.
+	IfUnknown offset.IfUnknown
+	Marked    offset.Marked
 	// Reset is auto.offset.reset, which decides only in the mode group-offsets.
 	Reset Reset
 	// MaxSkip refuses a start that passes over more unread offsets of the group than this; nil is no bound.

@@ -262,7 +262,7 @@ func passed(b offset.Bounds, c *offset.Committed, start int64) (over, again int6
 func (c *Config) startRules() offset.Rules {
 	p := c.Policies
 	r := offset.Rules{Isolation: c.isolation(), OutOfRange: p.OutOfRange, IfNone: p.IfNone, IfExpired: p.IfExpired,
-		IfNoCommit: p.IfNoCommit, Marked: p.Marked}
+		IfNoCommit: p.IfNoCommit, IfUnknown: p.IfUnknown, Marked: p.Marked}
 	if c.Start.Mode() != ModeGroupOffsets {
 		return r
 	}
@@ -329,10 +329,7 @@ func explainStart(c *Config, t offset.Target) offset.Target {
 // explainRefusal puts the consumer's own settings into the hint.
 func explainRefusal(c *Config, err error) error {
 	var r *offset.Refusal
-	if errors.As(err, &r) && r.Reason == offset.ReasonNotKnown {
-		r.Hint = "choose a later time, or an offset, a time or a word"
-	}
-	if err == nil || r == nil || c.Start.Mode() != ModeGroupOffsets {
+	if !errors.As(err, &r) || c.Start.Mode() != ModeGroupOffsets {
 		return err
 	}
 	switch r.Reason {
@@ -427,7 +424,7 @@ func (c *Config) resolveEnd(f partFacts, row *PlanRow) error {
 	facts := f.end
 	facts.From = &row.Start
 	rules := offset.Rules{Isolation: c.isolation(), OutOfRange: c.Policies.OutOfRange, IfNone: offset.IfNoneLatest,
-		IfExpired: offset.IfExpiredEarliest, IfNoCommit: c.Policies.IfNoCommit, Marked: c.Policies.Marked}
+		IfExpired: offset.IfExpiredEarliest, IfNoCommit: c.Policies.IfNoCommit, IfUnknown: c.Policies.IfUnknown, Marked: c.Policies.Marked}
 	t, err := offset.Resolve(f.Partition, *c.End.Until, facts, rules)
 	if err != nil {
 		var r *offset.Refusal

@@ -67,6 +67,7 @@ func settingFlags() []settingFlag {
 		{flag: "if-none", key: consumeconf.IfNone, usage: "no record at or after a time: latest, earliest, skip or fail (default latest)"},
 		{flag: "if-expired", key: consumeconf.IfExpired, usage: "retention removed what was asked for, at the start or during the run: earliest or fail (default: earliest for a time, else fail)"},
 		{flag: "if-no-commit", key: consumeconf.IfNoCommit, usage: "a partition without a commit, or missing from a map: fail, skip, earliest or latest"},
+		{flag: "if-unknown", key: consumeconf.IfUnknown, usage: "what a group had committed at a time is not known, as compaction removed it: fail, skip, oldest-commit, earliest or latest (default fail)"},
 		{flag: "marker", key: consumeconf.Marker, usage: "a Flink source that has not begun: earliest, latest, committed, as-written or fail (default fail)"},
 		{flag: "max-skip", key: consumeconf.MaxSkip, usage: "refuse a start that passes over more than `N` unread offsets of the group; 0 is none"},
 		{flag: "auto-commit", key: consumeconf.AutoCommit, usage: "commit by interval what was written (enable.auto.commit); checkpoints win over it", boolean: true},

@@ -203,6 +203,7 @@ func (x *reader) policies(c *consume.Config) {
 	p.IfNone = offset.IfNone(x.word(IfNone))
 	p.IfExpired = offset.IfExpired(x.word(IfExpired))
 	p.IfNoCommit = offset.IfNoCommit(x.word(IfNoCommit))
+	p.IfUnknown = offset.IfUnknown(x.word(IfUnknown))
 	p.Marked = offset.Marked(x.word(Marker))
 	if v := x.r.Get(OffsetReset); strings.HasPrefix(strings.ToLower(v.Text), "by_duration") {
 		x.fail(v, "use from: @-1h, or earliest, latest, none", "%q is not supported", v.Text)

@@ -60,6 +60,7 @@ const (
 	IfNone            = "if_none"
 	IfExpired         = "if_expired"
 	IfNoCommit        = "if_no_commit"
+	IfUnknown         = "if_unknown"
 	Marker            = "marker"
 	MaxSkip           = "max_skip"
 	OnForeign         = "on_foreign_commit"
@@ -93,6 +94,7 @@ func keys() []config.Key {
 		{Name: IfNone, Builtin: "latest", Why: "no record at or after a time"},
 		{Name: IfExpired, Why: "retention removed what was asked for"},
 		{Name: IfNoCommit, Why: "no commit, or no entry, for a partition"},
+		{Name: IfUnknown, Why: "what a group had committed at a time is not known"},
 		{Name: Marker, Builtin: "fail", Why: "a checkpoint that says a word instead of a number"},
 		{Name: OffsetReset, Old: []string{"auto.offset.reset.strategy", "properties.auto.offset.reset.strategy"}, Why: "group-offsets without a usable commit"},
 		{Name: MaxSkip, Why: "refuse to pass over more unread offsets"},
@@ -225,6 +227,8 @@ func Words(name string) []string {
 		return []string{"earliest", "fail"}
 	case IfNoCommit:
 		return []string{"fail", "skip", "earliest", "latest"}
+	case IfUnknown:
+		return []string{"fail", "skip", "oldest-commit", "earliest", "latest"}
 	case Marker:
 		return []string{"earliest", "latest", "committed", "as-written", "fail"}
 	}
