@@ -639,7 +639,7 @@ func TestRawRequestsSayWhy(t *testing.T) {
 // public are the packages for importers.
 func public() []string {
 	return []string{"offset", "inspect", "reset", "migrate", "migrate/store", "migrate/store/mysql", "migrate/store/postgres", "migrate/store/redis", "migrate/store/sqlite",
-		"migrate/store/sqlstore", "consume", "consume/sink", "checkpointfile", "checkpointfile/flink"}
+		"migrate/store/sqlstore", "consume", "consume/sink", "checkpointfile", "checkpointfile/flink", "history"}
 }
 
 // Whoever imports a package finds in its doc what it is for, an example that compiles, and what may change.

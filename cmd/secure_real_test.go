@@ -77,6 +77,18 @@ func TestRealRights(t *testing.T) {
 	if !slices.Equal(own, []string{seen + " 6"}) {
 		t.Errorf("%q", own)
 	}
+	// Kafka's own record of the commits may not be read: what needs it says so, and nobody is taken for inactive.
+	for _, line := range [][]string{{"history", seen}, {"inspect", seen, "--last-commit"}, {"delete", seen, "--inactive", "30d", "--execute"}} {
+		if r := as(7, line...); !strings.Contains(r.err, "__consumer_offsets") || !strings.Contains(r.err, "--operation Read --topic __consumer_offsets") {
+			t.Errorf("%v: %s", line, r.err)
+		}
+	}
+	if r := as(0, "inspect", "--inactive", "30d"); !strings.Contains(r.err, "--inactive goes by how long the next record has waited") || len(r.Groups) > 0 {
+		t.Errorf("%+v\n%s", r.Groups, r.err)
+	}
+	if got := kafkatest.Commits(t, b.cl, seen); len(got) != 2 {
+		t.Errorf("deleted: %+v", got)
+	}
 	// A group that does not exist is not found, and not forbidden, where groups may be described.
 	b.kafka.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeGroup, b.prefix+"typo*", kmsg.ACLOperationDescribe)
 	if r := as(5, "inspect", b.prefix+"typo-1"); !strings.Contains(r.err, "does not exist") {

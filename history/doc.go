@@ -9,6 +9,11 @@
 // of what it has not. So the records that are left of a key are always the last ones of its history, with none missing among
 // them: a moment after the first of them is known exactly. What was before it is known only where no offset is missing from the
 // log up to that moment.
+//
+// # Compatibility
+//
+// Before 1.0 a minor version may change or remove what is exported here, and CHANGELOG.md says what to write instead; a patch
+// version changes nothing of it.
 package history
 
 import "github.com/koffset/koffset/inspect"

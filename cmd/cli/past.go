@@ -43,6 +43,8 @@ func (s *Session) historyFault(err error) error {
 	switch service := hidingService(s.Settings.Brokers); {
 	case service != "" && (t.Denied() || t.Missing()):
 		hint = service + " does not let its users read that topic: what a group had before is not known there"
+	case t.Missing() && strings.HasPrefix(s.Cluster.ID, "sandbox-"):
+		hint = "the sandbox has no such topic, as it keeps commits in its memory alone: history needs a real Kafka"
 	case t.Denied():
 		hint = "grant it: kafka-acls.sh … --add --allow-principal User:NAME --operation Read --topic " + history.Topic
 	}

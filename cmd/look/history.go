@@ -27,6 +27,7 @@ type historyOptions struct {
 	until   string
 	by      string
 	deleted bool
+	plot    bool
 
 	format   render.Format
 	names    []string
@@ -58,6 +59,7 @@ puts it back. It never writes.` + cli.ExitStatus(
   koffset history billing --topic orders:3 --since @-2d
   koffset history billing --since 2026-11-29T10:00:00Z --until 2026-11-29T11:00:00Z -o jsonl
   koffset history --all-groups --by day --since @-7d
+  koffset history billing --topic orders:3 --plot
   koffset history --deleted`,
 		ValidArgsFunction: a.Completer().Groups(),
 		RunE:              a.Timed(o.parse, o.run),
@@ -70,6 +72,7 @@ puts it back. It never writes.` + cli.ExitStatus(
 	f.StringVar(&o.until, "until", "", "leave out what was after a `TIME`")
 	f.StringVar(&o.by, "by", "commit", "a row for each `commit`, partition or day")
 	f.BoolVar(&o.deleted, "deleted", false, "the commits that were removed and can still be read, with their last value; of all groups where none is named")
+	f.BoolVar(&o.plot, "plot", false, "draw each partition's offset over time instead of rows")
 	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{"commit", "partition", "day"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -92,6 +95,9 @@ func (o *historyOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	}
 	if o.deleted && cmd.Flags().Changed("by") {
 		return cli.Usagef("leave one of them out", "--deleted has its own rows, and --by %s was given", o.by)
+	}
+	if o.plot && (o.deleted || cmd.Flags().Changed("by") || o.format != render.Table) {
+		return cli.Usagef("leave the others out", "--plot is a picture for eyes, and --deleted, --by or -o was given")
 	}
 	for _, one := range []struct {
 		flag, word string
@@ -226,6 +232,9 @@ func (o *historyOptions) view(s *cli.Session, w *render.Writer) view {
 	case o.deleted:
 		v := newDeletedView(w)
 		return view{add: v.add, finish: v.finish}
+	case o.plot:
+		v := newPlotView(o.app.Streams)
+		return view{v.add, v.finish, v.left}
 	case o.by == "partition":
 		v := newPartitionView(w, several)
 		return view{add: v.add, finish: v.finish}

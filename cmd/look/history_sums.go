@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/history"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
@@ -109,7 +110,8 @@ func (v *partitionView) finish(*history.Report) int64 {
 		{Header: "FROM", Key: "first_offset", Right: true},
 		{Header: "TO", Key: "last_offset", Right: true},
 		{Header: "OFFSETS/S", Key: "offsets_per_second", Right: true},
-		{Header: "LONGEST-GAP", Key: "longest_gap_ms", Right: true, NoTable: true},
+		{Header: "LONGEST-GAP", Right: true, NoJSON: true, NoCSV: true},
+		{Key: "longest_gap_ms", NoTable: true},
 		{Header: "REWINDS", Key: "rewind_count", Right: true},
 		{Header: "SKIPS", Key: "skip_count", Right: true},
 		{Header: "DELETES", Key: "delete_count", Right: true},
@@ -117,12 +119,12 @@ func (v *partitionView) finish(*history.Report) int64 {
 	}})
 	for _, k := range slices.SortedFunc(maps.Keys(v.sums), matchKey.compare) {
 		s := v.sums[k]
-		gap := render.None()
+		gap, gapMs := render.None(), render.None()
 		if s.commits > 1 {
-			gap = render.Int(s.gap.Milliseconds())
+			gap, gapMs = render.String(cli.Short(s.gap)), render.Int(s.gap.Milliseconds())
 		}
 		v.w.Row(render.Name(k.group), render.String(k.Topic), render.Int32(k.Partition.Partition), render.Int(s.commits), render.Time(s.first), render.Time(s.last),
-			render.IntPtr(s.from), render.IntPtr(s.to), s.rate(), gap, bad(s.rewinds), bad(s.skips), bad(s.deletes), render.Int(s.other))
+			render.IntPtr(s.from), render.IntPtr(s.to), s.rate(), gap, gapMs, bad(s.rewinds), bad(s.skips), bad(s.deletes), render.Int(s.other))
 	}
 	return int64(len(v.sums))
 }
