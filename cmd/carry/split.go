@@ -183,7 +183,7 @@ func (o *splitOptions) spans(ctx context.Context, s *cli.Session) ([]migrate.Spa
 			refused = append(refused, one.Err)
 		case one.Err != nil:
 			return nil, nil, one.Err
-		case one.LeftOut == "":
+		case !one.LeftOut:
 			spans = append(spans, migrate.Span{Partition: one.Partition, From: one.From, To: one.Until})
 		}
 	}

@@ -36,8 +36,8 @@ type Stretch struct {
 	Bounds      *offset.Bounds // nil where they could not be read
 	// Err is why it is not known.
 	Err error
-	// LeftOut says which policy leaves the partition out.
-	LeftOut string
+	// LeftOut says that a policy leaves the partition out, which was said.
+	LeftOut bool
 }
 
 // Stretches are those of all partitions that were chosen, sorted.
@@ -166,8 +166,8 @@ func (b *BetweenFlags) stretch(p offset.Partition, start, end offset.Facts) Stre
 		return out
 	}
 	if from.Leave || to.Leave {
-		out.LeftOut = from.Detail + to.Detail
-		b.app.Streams.Note("%s is left out: %s", p, out.LeftOut)
+		out.LeftOut = true
+		b.app.Streams.Note("%s is left out: %s", p, from.Detail+to.Detail)
 		return out
 	}
 	// An end past the log end would wait for records; a range is what is there.

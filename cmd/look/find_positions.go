@@ -72,7 +72,7 @@ func (f *finding) alignTo(ctx context.Context, when time.Time, at map[offset.Par
 	defer cancel()
 	ends, ask := map[offset.Partition]int64{}, map[offset.Partition]offset.Instant{}
 	for _, one := range f.all.List {
-		if _, found := at[one.Partition]; found || one.Bounds == nil {
+		if _, found := at[one.Partition]; found || one.Bounds == nil || one.LeftOut {
 			continue
 		}
 		ends[one.Partition] = one.Bounds.EndFor(f.between.Isolation())

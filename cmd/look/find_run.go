@@ -103,7 +103,7 @@ func (f *finding) spans() []records.Span {
 		switch {
 		case one.Err != nil:
 			f.unread = append(f.unread, one.Err)
-		case one.LeftOut == "":
+		case !one.LeftOut:
 			out = append(out, records.Span{Partition: one.Partition, From: one.From, Until: one.Until})
 		}
 	}
