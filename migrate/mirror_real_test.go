@@ -29,6 +29,7 @@ type mirrorBed struct {
 }
 
 func TestMirrorMaker(t *testing.T) {
+	t.Parallel() // it mostly waits for MirrorMaker
 	m := &mirrorBed{a: real.Kafka(t).Client(t), b: real.Second(t).Client(t), groups: map[string]string{}, source: map[string][]*kgo.Record{}}
 	topics := mirrorTopics(t, m.a)
 	for _, topic := range topics {

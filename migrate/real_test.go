@@ -23,7 +23,7 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-var real = kafkatest.Shared{Options: kafkatest.Options{Properties: map[string]string{
+var real = kafkatest.Shared{Options: kafkatest.Options{Secure: true, Properties: map[string]string{
 	// The cleaner looks every half second instead of every 15.
 	"log.cleaner.backoff.ms": "500", "log.cleaner.min.cleanable.ratio": "0.01",
 }}}
@@ -291,7 +291,7 @@ func dump(rs []*kgo.Record) string {
 // A user that may not see a topic gets a shorter export without a word from the broker; expecting the topic makes it an
 // error. A group without rights is in the export as such, and the others are exported.
 func TestExportWithFewRights(t *testing.T) {
-	k := kafkatest.Start(t, kafkatest.Options{Secure: true})
+	k := real.Kafka(t)
 	super := k.Client(t)
 	for _, topic := range []string{"a", "b"} {
 		kafkatest.CreateTopic(t, super, topic, 1)
