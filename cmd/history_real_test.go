@@ -139,7 +139,8 @@ func (b *pastBed) member(join func(testing.TB, *kgo.Client, kafkatest.MemberOpti
 
 func TestHistoryOfALife(t *testing.T) {
 	t.Parallel() // it mostly waits
-	k := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"offsets.topic.num.partitions": "1", "offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "500",
+	// What expires says itself when: a retention of a minute for all would take what a slow machine comes to later.
+	k := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"offsets.topic.num.partitions": "1", "offsets.retention.check.interval.ms": "500",
 		"log.cleaner.backoff.ms": "200", "group.initial.rebalance.delay.ms": "0"}})
 	b := &pastBed{t: t, k: k, cl: k.Client(t), groups: []string{"classic", "newer", "txn", "old", "gone"}}
 	for _, topic := range []string{"life", "again"} {
