@@ -95,7 +95,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 	f.StringSliceVar(&o.types, "type", nil, "only groups of these `TYPES`: classic, consumer, share, streams")
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.failOn, "fail-on", "", "exit with status 8 when a row is `unhealthy`")
-	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not is an error instead of a missing row")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "`TOPICS` that must be visible: one that is not is an error instead of a missing row")
 	o.order.add(c)
 	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
 	o.origin.Add(c, f)

@@ -86,7 +86,7 @@ records that a sink took and lost.` + cli.ExitStatus(
 	f.BoolVar(&o.noStall, "no-stall", false, "no partition with records waiting may be stuck for the whole of --for")
 	f.StringVar(&o.forText, "for", "", "sample for this `DURATION`; what is exceeded in every sample fails")
 	f.StringVar(&o.unknown, "unknown", "", "what could not be read: `WORD` fail (exit status 8) or pass (ignore it); without it, exit status 4")
-	f.StringSliceVar(&o.expect, "expect-topics", nil, "topics that must be visible: one that is not counts as unknown")
+	f.StringSliceVar(&o.expect, "expect-topics", nil, "`TOPICS` that must be visible: one that is not counts as unknown")
 	_ = c.RegisterFlagCompletionFunc("unknown", cobra.FixedCompletions([]string{"fail", "pass"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
