@@ -119,8 +119,9 @@ func (k Keep) row(f *Facts, g *GroupFacts, p offset.Partition) Change {
 		leave(offset.ReasonUnreadable, "%v", topic)
 	default:
 		to := *row.From
-		if k.For > 0 { // the version of the request that can say how long has no epoch
+		if n, has := to.LeaderEpoch.Get(); has && k.For > 0 { // the version of the request that can say how long has no epoch
 			to.LeaderEpoch = offset.LeaderEpoch{}
+			row.Detail = fmt.Sprintf("without its leader epoch %d: a commit with an expiry of its own has none", n)
 		}
 		row.Action, row.How, row.To, row.Exact = checkpointfile.ActionCommit, offset.ReasonCommitted, &to, true
 	}

@@ -5,11 +5,13 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/offset"
@@ -187,6 +189,14 @@ func (b *BetweenFlags) saved(ctx context.Context, s *Session, p offset.Position)
 	return b.app.PickSaved(all, p, b.group.Name, b.group.Given)
 }
 
+// TopicError says why a topic cannot be used. To a user who may not describe it Kafka says that it does not exist.
+func TopicError(name string, err error) error {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("topic %q does not exist, or may not be described", name)
+	}
+	return fmt.Errorf("topic %q: %w", name, err)
+}
+
 // existing are the partitions that arguments name; every one must exist.
 func (s *Session) existing(ctx context.Context, specs []offset.TopicSpec) (map[string]inspect.Topic, []offset.Partition, error) {
 	names := map[string]bool{}
@@ -205,7 +215,7 @@ func (s *Session) existing(ctx context.Context, specs []offset.TopicSpec) (map[s
 			if hint != "" {
 				return nil, nil, Faultf(offset.KindDenied, hint, "topic %q: %w", spec.Topic, t.Err)
 			}
-			return nil, nil, Faultf(offset.KindNotFound, s.TopicHint(ctx, spec.Topic), "topic %q: %w", spec.Topic, t.Err)
+			return nil, nil, &Fault{Kind: offset.KindNotFound, Hint: s.TopicHint(ctx, spec.Topic), Err: TopicError(spec.Topic, t.Err)}
 		}
 		ns := spec.Partitions
 		if len(ns) == 0 {

@@ -3,7 +3,6 @@ package look
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -24,12 +23,11 @@ func loggedIn(s *cli.Session) bool {
 
 // topicFailure says why a topic cannot be shown, with the nearest names where it does not exist.
 func topicFailure(ctx context.Context, s *cli.Session, name string, err error) render.Failure {
-	f := render.Failure{Err: fmt.Errorf("topic %q: %w", name, err), Kind: offset.KindNotFound, Hint: cli.RightsHint(err)}
+	f := render.Failure{Err: cli.TopicError(name, err), Kind: offset.KindNotFound, Hint: cli.RightsHint(err)}
 	if cli.Denied(err) {
 		f.Kind = offset.KindDenied
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		f.Err = fmt.Errorf("topic %q does not exist, or may not be described", name)
 		f.Hint = s.TopicHint(ctx, name)
 	}
 	return f
