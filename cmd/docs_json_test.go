@@ -28,6 +28,11 @@ func jsonCases() []jsonCase {
 		{"koffset inspect analytics --by member -o FORMAT", []string{"inspect"}},
 		{"koffset inspect analytics --by topic -o FORMAT", []string{"inspect"}},
 		{"koffset inspect shipping --lag-time -o FORMAT", []string{"inspect"}},
+		{"koffset inspect shipping --last-commit -o FORMAT", []string{"inspect"}},
+		{"koffset history shipping -o FORMAT", []string{"history"}},
+		{"koffset history shipping --by partition -o FORMAT", []string{"history"}},
+		{"koffset history shipping --by day -o FORMAT", []string{"history"}},
+		{"koffset history --deleted -o FORMAT", []string{"history"}},
 		{"koffset resolve orders --to @-2h --show 1 -o FORMAT", []string{"resolve"}},
 		{"koffset inspect shipping --next -o FORMAT", []string{"inspect"}},
 		{"koffset resolve orders --count -o FORMAT", []string{"resolve"}},
@@ -69,6 +74,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	named := namesByHeading(string(text))
 	d := newDocShell(t)
+	d.writePast(t, "shipping")
 	for _, c := range jsonCases() {
 		for _, format := range []string{"json", "jsonl"} {
 			line := strings.ReplaceAll(c.line, "FORMAT", format)
