@@ -131,10 +131,27 @@ func (f *finding) sayPositions(name string, at map[offset.Partition]int64, match
 	}
 	st.Note("%s", line)
 	if n := len(f.all.List) - len(at); n > 0 {
-		st.Note("%s without a match: not in the file, so they stay where they are; --align time adds them", text.Plural(n, "partition"))
+		st.Note("%s without a match: not in the file; --align time adds them", text.Plural(n, "partition"))
 	}
 	if f.format != render.Positions && !cli.IsStdout(name) {
-		topics := slices.Sorted(maps.Keys(f.all.Topics))
-		st.Hint("%s", f.app.Again("reset", "GROUP", "--topic", strings.Join(topics, ","), "--from-file", name))
+		st.Hint("%s", f.app.Again("reset", "GROUP", "--topic", f.listed(at), "--from-file", name))
 	}
+}
+
+// listed names what is in the file as --topic takes it: reset refuses a partition that the file has nothing for.
+func (f *finding) listed(at map[offset.Partition]int64) string {
+	numbers := map[string][]int32{}
+	for p := range at {
+		numbers[p.Topic] = append(numbers[p.Topic], p.Partition)
+	}
+	var specs []string
+	for _, topic := range slices.Sorted(maps.Keys(numbers)) {
+		spec := offset.TopicSpec{Topic: topic}
+		if set := numbers[topic]; len(set) < len(f.all.Topics[topic].Numbers()) {
+			slices.Sort(set)
+			spec.Partitions = set
+		}
+		specs = append(specs, spec.String())
+	}
+	return strings.Join(specs, ",")
 }
