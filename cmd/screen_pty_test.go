@@ -31,8 +31,13 @@ func (x *terminal) exits(code int) string {
 	if got := x.cmd.ProcessState.ExitCode(); got != code {
 		x.t.Errorf("exit status %d, want %d\n%s", got, code, x.text())
 	}
-	kafkatest.Until(x.t, "the last line is on the screen", func() bool { return strings.HasSuffix(x.text(), "\n") })
-	return strings.ReplaceAll(x.text(), "\r\n", "\n")
+	// What comes behind all that was written is read last: a screen that merely ends with a line may lack the next one.
+	const end = "\x00"
+	if _, err := x.tty.WriteString(end); err != nil {
+		x.t.Fatal(err)
+	}
+	kafkatest.Until(x.t, "all of the screen was read", func() bool { return strings.HasSuffix(x.text(), end) })
+	return strings.ReplaceAll(strings.TrimSuffix(x.text(), end), "\r\n", "\n")
 }
 
 func TestPager(t *testing.T) {

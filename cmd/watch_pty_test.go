@@ -25,6 +25,7 @@ type terminal struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	ctl    *os.File
+	tty    *os.File
 	before unix.Termios
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -46,7 +47,7 @@ func onTerminalIn(t *testing.T, locale string, cols, rows uint16, args ...string
 	if err := pty.Setsize(ctl, &pty.Winsize{Rows: rows, Cols: cols}); err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, ctl: ctl, cmd: exec.Command("koffset", args...), ended: make(chan struct{})}
+	x := &terminal{t: t, ctl: ctl, tty: tty, cmd: exec.Command("koffset", args...), ended: make(chan struct{})}
 	x.before = x.modes()
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
 	x.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm-256color", "NO_COLOR=", "LC_ALL="+locale)
