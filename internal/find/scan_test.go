@@ -126,19 +126,22 @@ func TestScanThatIsInterrupted(t *testing.T) {
 	fake, _, q := stock(t, 2)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("Ctrl-C")
+	ended := make(chan struct{})
 	fake.ControlKey(kmsg.Fetch.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		cancel(why)
+		<-ended // an answer that comes at once may be taken before the end is noticed
 		return nil, nil, false
 	})
 	r := Scan(ctx, q)
+	close(ended)
 	unread := r.Unread()
 	for _, p := range unread {
 		if !errors.Is(p.Err, why) || p.Whole {
 			t.Errorf("%+v", p)
 		}
 	}
-	if len(unread) == 0 || r.Stopped {
+	if len(unread) != 2 || r.Stopped {
 		t.Errorf("%+v", r)
 	}
 }
