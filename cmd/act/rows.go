@@ -311,8 +311,20 @@ func (w *Run) said(res *reset.Result) {
 		return // nothing moved: there is nothing to go back to
 	}
 	if res.UndoID != "" && (changed > 0 || res.Count(reset.OutcomeUnknown, reset.OutcomeUnverified) > 0) {
-		w.App.Streams.Note("to undo: %s", w.App.Again("undo", res.UndoID, "--execute"))
+		way := []string{"undo", res.UndoID}
+		if w.wasOutside() {
+			way = append(way, "--exact")
+		}
+		w.App.Streams.Note("to undo: %s", w.App.Again(append(way, "--execute")...))
 	}
+}
+
+// wasOutside says that the plan moves a commit away from outside the log, as a repair does: undo puts such a value back only where it
+// is told to.
+func (w *Run) wasOutside() bool {
+	return slices.ContainsFunc(w.Built.Plan.Changes, func(c checkpointfile.Change) bool {
+		return c.Changes() && c.From != nil && c.LogStart != nil && c.LogEnd != nil && (c.From.Offset < *c.LogStart || c.From.Offset > *c.LogEnd)
+	})
 }
 
 func (w *Run) groupNames() []string {

@@ -256,17 +256,38 @@ type matchKey struct {
 	offset.Partition
 }
 
-// matchRow is one row of an operation: what it wrote, nil for a deletion. found says that its commit was met.
+// matchRow is one row of an operation: what it found, and what it wrote, nil for a deletion. met says that its event was met.
 type matchRow struct {
-	entry *checkpointfile.Entry // without its rows
-	to    *checkpointfile.Commit
-	found bool
+	entry    *checkpointfile.Entry // without its rows
+	from, to *checkpointfile.Commit
+	met      bool
+}
+
+// made says that the row can have made the event: it wrote that, and found what was there before it. A member that commits the
+// number to which an undo brings the group back a moment later was taken for the undo.
+func (r *matchRow) made(e *history.Event) bool {
+	begun := r.entry.At()
+	if r.met || e.At.Before(begun.Add(-matchBefore)) || e.At.After(begun.Add(matchAfter)) {
+		return false
+	}
+	if e.Kind == history.Deleted {
+		return r.to == nil && (e.Commit == nil || r.from != nil && r.from.Offset == e.Commit.Offset)
+	}
+	if r.to == nil || r.to.Offset != e.Commit.Offset || r.to.Metadata != e.Commit.Metadata {
+		return false
+	}
+	if e.Delta == nil { // what was before is not known
+		return !e.At.Before(begun.Add(-matchUnproven))
+	}
+	return r.from != nil && r.from.Offset == e.Commit.Offset-*e.Delta
 }
 
 // A commit comes after its journal is on disk, and soon. The broker's clock may be a little behind ours.
 const (
 	matchBefore = 5 * time.Second
 	matchAfter  = 2 * time.Minute
+	// Where only the time speaks for it, it must speak clearly.
+	matchUnproven = 500 * time.Millisecond
 )
 
 // newJournalMatch reads the journal as far as it is about this cluster and the groups that are wanted. What cannot be read of it
@@ -281,9 +302,9 @@ func newJournalMatch(s *cli.Session, wanted func(group string) bool) *journalMat
 			return
 		}
 		for _, c := range e.Changes {
-			if wanted(c.Group) {
+			if wanted(c.Group) && c.Changes() {
 				k := matchKey{c.Group, c.Partition}
-				m.at[k] = append(m.at[k], &matchRow{entry: e, to: c.To})
+				m.at[k] = append(m.at[k], &matchRow{entry: e, from: c.From, to: c.To})
 			}
 		}
 		e.Changes, e.States, e.Errors = nil, nil, nil
@@ -303,13 +324,8 @@ func (m *journalMatch) find(e *history.Event) *checkpointfile.Entry {
 		return nil
 	}
 	for _, r := range m.at[matchKey{e.Group, e.Partition}] {
-		begun := r.entry.At()
-		if r.found || e.At.Before(begun.Add(-matchBefore)) || e.At.After(begun.Add(matchAfter)) {
-			continue
-		}
-		to := r.to
-		if e.Kind == history.Deleted && to == nil || e.Kind == history.Commit && to != nil && to.Offset == e.Commit.Offset && to.Metadata == e.Commit.Metadata {
-			r.found = true
+		if r.made(e) {
+			r.met = true
 			return r.entry
 		}
 	}

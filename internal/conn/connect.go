@@ -210,6 +210,8 @@ func (s *Settings) afterConnection(ctx context.Context, d *dialer, o outcome, er
 		e.Addr = addr
 	}
 	switch {
+	case errors.Is(err, context.Canceled): // we ended it, whatever the broker would have said
+		return &Error{Kind: Unreachable, Addr: addr, Err: err}
 	case e != nil && e.Kind == MechanismUnsupported:
 		return s.withOffers(e, d.askSASL(ctx, addr).offers)
 	case e != nil && e.Kind == SASLUnexpected: // the first login of a new connection
