@@ -23,6 +23,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/koffset/koffset/history"
 	"github.com/koffset/koffset/internal/kafkatest"
 )
 
@@ -34,7 +35,8 @@ type movesBed struct {
 	dir   string
 	still string // its commits stay
 	moved string
-	to    int64 // where moved was put last
+	probe string // of the same partition of the offsets topic as moved
+	to    int64  // where moved was put last
 	what  string
 }
 
@@ -44,6 +46,9 @@ const movesTimeout, movesMost = 15 * time.Second, 40 * time.Second
 func TestMovesUnderEveryVerb(t *testing.T) {
 	b := &movesBed{awayBed: newAway(t, "moving"), dir: t.TempDir()}
 	b.adm, b.still, b.moved = kadm.NewClient(b.cl), b.groups[1], b.groups[2]
+	for n := 0; b.probe == "" || history.PartitionOf(b.probe, offsetsPartitions) != history.PartitionOf(b.moved, offsetsPartitions); n++ {
+		b.probe = fmt.Sprintf("probe-%d", n)
+	}
 	b.adm.SetTimeoutMillis(2000)
 	for _, event := range []struct {
 		name string
@@ -252,7 +257,7 @@ func (b *movesBed) resetDry() {
 
 // stored are the commits of moved on the three partitions.
 func (b *movesBed) stored() map[int32]int64 {
-	return kafkatest.AgreedOffsets(b.t, b.cl, ringFrom(0), b.moved, b.topic)
+	return kafkatest.AgreedOffsets(b.t, b.cl, ringFrom(0), b.moved, b.probe, b.topic)
 }
 
 // held looks whether what a write said of its rows, of which there are so many at least, is what is stored now.

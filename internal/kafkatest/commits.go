@@ -158,39 +158,47 @@ func fetchOf(group string) *kmsg.OffsetFetchRequest {
 }
 
 // AgreedOffsets is [CommittedOffsets] of a group whose coordinator moves. A broker that has not yet heard that it is the
-// coordinator no more answers from its memory, without what was committed to the next one since; so every node is asked, until
-// exactly one of them answers as the coordinator and the others say that they are not.
-func AgreedOffsets(t testing.TB, cl *kgo.Client, nodes []int32, group, topic string) map[int32]int64 {
+// coordinator no more answers from its memory, without what was committed to the next one since, and for a moment it may be the only
+// one that answers. So a commit of the probe is asked of the same broker first: a group of the same partition of the offsets topic,
+// which only its true leader can store. Nothing else may commit to the group meanwhile.
+func AgreedOffsets(t testing.TB, cl *kgo.Client, nodes []int32, group, probe, topic string) map[int32]int64 {
 	t.Helper()
 	offsets := make(map[int32]int64)
-	Until(t, "one coordinator of "+group+" answers", func() bool {
-		var answer *kmsg.OffsetFetchResponse
+	Until(t, "the coordinator of "+group+" stores and answers", func() bool {
 		for _, node := range nodes {
-			resp, err := cl.Broker(int(node)).Request(t.Context(), fetchOf(group))
+			broker := cl.Broker(int(node))
+			if !stores(t, cl, broker, probe, topic) {
+				continue
+			}
+			resp, err := broker.Request(t.Context(), fetchOf(group))
 			if err != nil {
-				return false
+				continue
 			}
 			got := resp.(*kmsg.OffsetFetchResponse)
-			switch kerr.ErrorForCode(got.Groups[0].ErrorCode) {
-			case kerr.NotCoordinator:
-			case nil:
-				if answer != nil {
-					return false
-				}
-				answer = got
-			default:
-				return false
+			if kerr.ErrorForCode(got.Groups[0].ErrorCode) != nil {
+				continue
 			}
+			for p, c := range commitsIn(t, cl, group, got)[topic] {
+				offsets[p] = c.Offset
+			}
+			return true
 		}
-		if answer == nil {
-			return false
-		}
-		for p, c := range commitsIn(t, cl, group, answer)[topic] {
-			offsets[p] = c.Offset
-		}
-		return true
+		return false
 	})
 	return offsets
+}
+
+// stores says that a broker took a commit of the group on partition 0 of the topic.
+func stores(t testing.TB, cl *kgo.Client, broker *kgo.Broker, group, topic string) bool {
+	t.Helper()
+	commits := []Committed{At(topic, 0, 0)}
+	req := commitRequest(group, commits, topicIDs(t, cl, commits))
+	resp, err := broker.Request(t.Context(), req)
+	if err != nil {
+		return false
+	}
+	got := resp.(*kmsg.OffsetCommitResponse)
+	return len(got.Topics) == 1 && len(got.Topics[0].Partitions) == 1 && got.Topics[0].Partitions[0].ErrorCode == 0
 }
 
 // commitsIn is what an answer says.
