@@ -51,6 +51,21 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"help inspct", "did you mean koffset inspect?"},
 		{"migrate exprot", "did you mean koffset migrate export?"},
 
+		// Verbs with flags.
+		{"rewind shipping --topic orders --to -2h", "koffset reset shipping --topic orders --to POSITION"},
+		{"reset-offsets shipping --to-earliest --topic=orders --execute", "koffset reset shipping --topic orders --to POSITION"},
+		{"tail -n 5 orders", "koffset consume TOPIC --from end-10"},
+		{"get-offsets --topic orders", "koffset resolve orders"},
+		{"export shipping --out x", "koffset migrate export"},
+		{"exporter --listen :9308", "koffset serve"},
+		{"top --interval 2s", "koffset watch"},
+		{"list --all", "koffset inspect"},
+		{"delete-group shipping --execute", "koffset delete shipping"},
+		{"delete-offsets shipping --topic orders", "koffset delete shipping --topic orders"},
+		{"delete-group shipping --topic orders", "koffset delete GROUP"},
+		{"delete-offsets shipping --topic orders --partition 3", "koffset delete GROUP --topic TOPIC"},
+		{"topic consume orders --compression gzip", "see koffset --help"},
+
 		// kafka-consumer-groups, with and without its name.
 		{"--group g --describe", "koffset inspect g"},
 		{"--describe --group g --members --verbose", "koffset inspect g --by member -o wide"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,6 +136,9 @@ func flagHint(cmd *cobra.Command, typed []string, name, otherwise string) string
 			return "write " + meant
 		}
 	}
+	if line := foreignVerb(cmd, typed); line != "" {
+		return line
+	}
 	if len(name) < 2 { // a letter is near to everything
 		return otherwise
 	}
@@ -144,6 +148,44 @@ func flagHint(cmd *cobra.Command, typed []string, name, otherwise string) string
 		return "did you mean --" + near + "?"
 	}
 	return otherwise
+}
+
+// foreignVerb is the line for a verb of another tool that was typed with flags: the one that it has without them. No flag is taken
+// over but the topic. A deletion names the group only where no other flag may have narrowed it.
+func foreignVerb(cmd *cobra.Command, typed []string) string {
+	if cmd.HasParent() || len(typed) == 0 {
+		return ""
+	}
+	line, ok := foreignCommands()[typed[0]]
+	flags := slices.IndexFunc(typed, func(w string) bool { return strings.HasPrefix(w, "-") })
+	if !ok || flags < 0 || foreign.Translate(typed[:flags], ownFlags(cmd)) != "" {
+		return ""
+	}
+	narrowed := false
+	var topics []string
+	for i, w := range typed {
+		name, value, has := strings.Cut(w, "=")
+		switch {
+		case name == "--topic" && has:
+			topics = append(topics, value)
+		case name == "--topic" && i+1 < len(typed):
+			topics = append(topics, typed[i+1])
+		case strings.HasPrefix(w, "-") && name != "--execute" && name != "--dry-run":
+			narrowed = true
+		}
+	}
+	if strings.HasPrefix(line, "koffset delete ") && (narrowed || len(topics) > 0 && !strings.Contains(line, "TOPIC")) {
+		return line
+	}
+	line = filled(line, typed[1:flags])
+	if len(topics) == 1 {
+		words := strings.Split(line, " ")
+		if at := slices.Index(words, "TOPIC"); at >= 0 {
+			words[at] = text.Shell(topics[0])
+		}
+		line = strings.Join(words, " ")
+	}
+	return line
 }
 
 func hasFlag(cmd *cobra.Command, name string) bool {
