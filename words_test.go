@@ -14,7 +14,9 @@ func TestWordsThatAreGone(t *testing.T) {
 	gone := []string{"everything stands where", "the time of --wait-empty is over", "to go back: ", "who commits comes from",
 		"are looked for every", "is no lag of 0", "is of partitions and groups", "is of cluster %", "is called %s today", "is called so",
 		"belong into", "which is no offset", "a number of records from 1 on", "does not know this question", "stands no control flag",
-		"partitions more", "sick commits", "mends them", "koffset: error: koffset"}
+		"partitions more", "sick commits", "mends them", "koffset: error: koffset",
+		"savepoints of Flink's and koffset's", "Shows where the group stands", "every row that stands right already", "each stand for themselves",
+		"a line a reason on stdout", "exceeded at every look", "one row a group", "one row a partition", "by a file an operation"}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err

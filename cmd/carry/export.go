@@ -58,7 +58,7 @@ around each position, one JSON value a line. koffset migrate import finds the sa
 Of share groups it has the start offsets; how many records are acknowledged beyond them is in it too, and comes again where they are imported.
 
 A partition without a commit is null, never the log end. What could not be read is in the file as such, and the exit
-status is 4. Brokers leave out commits on topics that may not be described, without a word: --expect-topics makes a topic
+status is 4. Brokers silently leave out commits on topics that may not be described: --expect-topics makes a topic
 that does not appear an error.
 
 --from checkpoint:DIR exports the positions of a Flink checkpoint or savepoint, or of a koffset checkpoint, under the name

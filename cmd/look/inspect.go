@@ -53,7 +53,7 @@ func NewInspect(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "inspect [GROUP…]", GroupID: "look",
 		Short: "Committed offsets against the log: lag and health of groups of every kind",
-		Long: `Without a group: one row a group. With groups: one row a partition, with what is committed, where the log
+		Long: `Without a group: one row for each group. With groups: one row for each partition, with what is committed, where the log
 begins and ends, the lag and a status. With --topic and no group: every group that commits to the topic.
 
 Lag is computed from raw numbers. A commit past the log end has no lag, it is past-log-end; offsets that retention

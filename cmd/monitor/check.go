@@ -41,7 +41,7 @@ func NewCheck(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "check GROUP…", GroupID: "look",
 		Short: "Thresholds with an exit status: 0 when they hold, 8 when not",
-		Long: `Looks at the groups and exits with 0 when everything holds and with 8 when not, a line a reason on stdout. For scripts and
+		Long: `Looks at the groups and exits with 0 when everything holds and with 8 when not, with one line for each reason on stdout. For scripts and
 probes.
 
 What always must hold: no commit is past the log end, below the log start or negative, no committed topic is gone, and no commit
@@ -51,7 +51,7 @@ transaction under read_committed, is in no lag, and the group's line says how mu
 committed (exact: the record is fetched, which needs READ on the topic). --no-stall: no partition with records waiting stands
 still for the whole of --for, or has no reader at all. --expire-within: with it, retention must not reach a commit that soon.
 
-With --for the groups are looked at until that long has passed, and a threshold fails only when it was exceeded at every look; the
+With --for the groups are looked at until that long has passed, and a threshold fails only when it was exceeded each time; the
 command ends as soon as everything has held. --no-stall without --for takes 30s: give it longer than the group takes between
 commits.
 

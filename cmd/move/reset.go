@@ -44,7 +44,7 @@ func NewReset(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "reset GROUP…", GroupID: "move",
 		Short: "Move a group's committed offsets: shows a plan, and executes exactly it",
-		Long: `Shows where the group stands, where it would stand, and how that was found. Nothing is changed without --execute.
+		Long: `Shows the group's offsets as they are, as they would be, and how that was found. Nothing is changed without --execute.
 
 The partitions: --topic T, --topic T:0,2-5, --all-topics (every partition of the topics that the group has commits
 on), or the ones that a file, a map, a checkpoint or another group names. A row without an answer refuses the whole
@@ -52,7 +52,7 @@ command: --out-of-range, --if-none, --if-expired and --if-no-commit choose one i
 
 With --execute the plan is checked again: the same cluster and topics, no members, no open transaction, commits as they
 were, targets inside the log. What was there goes to the undo journal first; then the offsets are committed, read back and
-compared. Metadata is kept, and so is every row that stands right already. Several groups each stand for themselves: one
+compared. Metadata is kept, and a row that is right already is not written. Several groups are independent of each other: one
 that is in use is named and left out, and a second run does the rest.
 
 An application that assigns its partitions itself (Flink, Spark, assign()) shows no members while it runs: --settle 10s

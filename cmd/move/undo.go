@@ -43,7 +43,7 @@ back to what they were, and commits that did not exist are deleted again. A row 
 is a value that lies outside the log by now (--exact puts it back all the same). What the operation never changed is left
 as it is. Undoing an undo brings the first operation back. Nothing is changed without --execute.
 
-The journal grows by a file an operation and is never pruned by itself. --prune removes those older than --keep, a year where
+The journal grows by one file for each operation and is never pruned by itself. --prune removes those older than --keep, a year where
 nothing is said, but none that was cut off or of which some row's outcome is not known.` + cli.ExitStatus(
 			"  1  failed: the broker refused every row",
 			"  3  refused: the group moved since, another cluster, or declined; nothing was changed",

@@ -14,7 +14,7 @@ import (
 // NewCheckpoint is the command checkpoint.
 func NewCheckpoint(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "checkpoint", GroupID: "carry", Short: "Read checkpoints and savepoints of Flink's and koffset's, and rewrite Flink's",
+		Use: "checkpoint", GroupID: "carry", Short: "Read checkpoints and savepoints of Flink and koffset, and rewrite those of Flink",
 		Long: `A Flink job starts from the offsets in its own state, not from those of its consumer group: resetting the group does
 not move it. koffset reads that state (metadata versions 2 to 7: Flink 1.3 and later; KafkaSource and the old
 FlinkKafkaConsumer), shows it against the log, hands it on, and writes copies in which the job stands elsewhere.
