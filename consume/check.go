@@ -158,7 +158,7 @@ func (c *Config) checkCheckpoints() error {
 		return fileError(err)
 	}
 	if k.Interval == 0 {
-		return usagef("give an interval, such as 1m", "a checkpoint folder is given, and checkpoints are off")
+		return usagef("give both {{checkpoint-dir DIR}} and {{checkpoint-interval 1m}}", "a checkpoint folder is given, and checkpoints are off")
 	}
 	if k.Job == "" {
 		return usagef("name the job: {{job-name NAME}}", "each job has a folder of its own in %s, and this job has no name: a range names neither a group nor a topic to call it by", k.Dir)

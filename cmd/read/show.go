@@ -69,7 +69,7 @@ func (o *consumeOptions) show(p *consume.Plan, cfg consume.Config, r *consumecon
 	case info.ExactlyOnce && cfg.Checkpoints.AtLeastOnce:
 		st.Note("at least once: a restore leaves %s %s as it is", info.Kind, info.Location)
 	case info.ExactlyOnce:
-		st.Note("if interrupted, start over; --checkpoint-dir makes the run resumable")
+		st.Note("if interrupted, start over; --checkpoint-dir DIR --checkpoint-interval 1m makes the run resumable")
 	}
 }
 
