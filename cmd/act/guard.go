@@ -50,7 +50,7 @@ func (w *Run) guard(sum reset.Summary) error {
 		return cli.Faultf(offset.KindRefused, "the profile connects to a different cluster than it was made for; nothing was changed",
 			"this is cluster %s, %s says %s", w.S.Cluster.ID, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
-		return cli.Faultf(offset.KindRefused, "nothing was changed", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
+		return cli.Faultf(offset.KindRefused, "", "cluster %s is read_only (%s); nothing was changed", w.S.Cluster.ID, g.ReadOnlyBy)
 	}
 	for _, name := range w.groupNames() {
 		if p, ok := g.Protects(name); ok {
@@ -106,12 +106,12 @@ func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
 	st := w.App.Streams
 	declined := func(err error) error {
 		if errors.As(err, new(cli.Stopped)) {
-			return cli.Faultf(offset.KindInterrupted, "nothing was changed", "%w", err)
+			return cli.Faultf(offset.KindInterrupted, "", "%w; nothing was changed", err)
 		}
 		if err != nil {
 			return err
 		}
-		return cli.Faultf(offset.KindRefused, "nothing was changed", "declined")
+		return cli.Faultf(offset.KindRefused, "", "declined; nothing was changed")
 	}
 	question := w.question(sum)
 	switch {
