@@ -314,7 +314,7 @@ func (o *consumeOptions) journal(ses *cli.Session, group string, before []consum
 		return err
 	}
 	if !o.quiet {
-		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", offset.NameText(group), o.app.Again("undo", j.ID, "--allow-drift"))
+		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", offset.NameText(group), o.app.Again("undo", j.ID, "--allow-drift", "--execute"))
 	}
 	return nil
 }
