@@ -123,7 +123,7 @@ func (f *finding) sayPositions(name string, at map[offset.Partition]int64, match
 	st := f.app.Streams
 	what := "at a match"
 	if f.after {
-		what = "behind a match"
+		what = "after a match"
 	}
 	line := fmt.Sprintf("wrote the positions of %s: %s %s", text.Plural(len(at), "partition"), text.Count(matched), what)
 	if n := len(at) - matched; n > 0 {

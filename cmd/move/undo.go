@@ -226,7 +226,11 @@ func (o *undoOptions) last(stateDir string, entries []*checkpointfile.Entry, bad
 			return e, nil
 		}
 	}
-	return nil, cli.Faultf(offset.KindNotFound, "koffset undo lists what there is", "the journal in %s has no operation that could be undone", stateDir)
+	of := ""
+	if len(o.group) > 0 {
+		of = " on group " + strings.Join(offset.NameTexts(o.group), ", ")
+	}
+	return nil, cli.Faultf(offset.KindNotFound, "koffset undo lists what there is", "the journal in %s has no operation%s that could be undone", stateDir, of)
 }
 
 // concerns says that an operation is about one of the groups that were asked for.
