@@ -157,7 +157,10 @@ func NewMatcher(what string, names, match, exclude []string) (*Matcher, error) {
 			if s == "" {
 				return nil, syntaxf(s, "use .* for everything", "--%s-%s is empty", what, flag)
 			}
-			re, err := regexp.Compile(`^(?:` + s + `)$`)
+			re, err := regexp.Compile(s) // as it was typed: what is wrong is quoted from it
+			if err == nil {
+				re, err = regexp.Compile(`^(?:` + s + `)$`)
+			}
 			if err != nil {
 				return nil, syntaxf(s, "patterns are RE2 and match the whole name", "--%s-%s %q: %v", what, flag, s, err)
 			}

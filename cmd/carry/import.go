@@ -94,6 +94,9 @@ func (o *importOptions) parse(c *cobra.Command, args []string) error {
 	if err := o.write.Parse(c); err != nil {
 		return err
 	}
+	if len(args) == 0 {
+		return cli.Usagef("koffset migrate import FILE; - is standard input", "which export? no file was given")
+	}
 	if len(args) != 1 {
 		return cli.Usagef("koffset migrate import FILE; - is standard input", "one file is the argument, %d were given", len(args))
 	}

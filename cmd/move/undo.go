@@ -54,7 +54,12 @@ nothing is said, but none that was cut off or of which some row's outcome is not
   koffset undo last --group billing --execute
   koffset undo 20261129-100000123-3f9a --execute
   koffset undo --prune --keep 90d --execute`,
-		Args:              cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("koffset undo "+args[0], "one operation is undone at a time, %d were given", len(args))
+			}
+			return nil
+		},
 		ValidArgsFunction: o.complete,
 		RunE:              o.listOrUndo,
 	}
