@@ -54,7 +54,11 @@ func (p *inspection) advice(d inspect.Description) {
 		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
 	}
 	if h.Health == inspect.HealthNeverCommitted || h.Health == inspect.HealthStopped || h.Health == inspect.HealthAboutToExpire || h.Health == inspect.HealthBehind {
-		p.o.app.Streams.Note("%s is %s: %s; %s", offset.NameText(d.Name), h.Health, h.Why(), h.Health.Next(d))
+		why := h.Why()
+		if h.Partitions > 1 { // its numbers are one partition's, and the group's lag stands beside them
+			why = h.Of.Partition.String() + ": " + why
+		}
+		p.o.app.Streams.Note("%s is %s: %s; %s", offset.NameText(d.Name), h.Health, why, h.Health.Next(d))
 	}
 }
 
