@@ -309,8 +309,37 @@ type tally struct {
 	firstErr  error
 	allDenied bool
 
+	troubles
+}
+
+// troubles are what the notes say of partitions. They are counted for the rows that are shown: a warning about another group
+// than those that were asked for would be taken for one of them.
+type troubles struct {
 	past, below, invalid, held, unstable int
 	expired                              int64
+}
+
+func (t *troubles) note(r *inspect.Row) {
+	switch r.Status {
+	case inspect.StatusPastLogEnd:
+		t.past++
+	case inspect.StatusBelowLogStart:
+		t.below++
+		t.expired += r.ExpiredUnread
+	case inspect.StatusInvalidCommit:
+		t.invalid++
+	}
+	if r.HeldBack > 0 && r.Committed != nil {
+		t.held++
+	}
+	if r.Unstable {
+		t.unstable++
+	}
+}
+
+func (t *troubles) add(o troubles) {
+	t.past, t.below, t.invalid, t.held, t.unstable = t.past+o.past, t.below+o.below, t.invalid+o.invalid, t.held+o.held, t.unstable+o.unstable
+	t.expired += o.expired
 }
 
 func (p *inspection) print(ctx context.Context) error {
@@ -440,21 +469,6 @@ func (t *tally) count(r *inspect.Row, d *inspect.Diagnosis) {
 	t.rows++
 	if r.Status.Unhealthy() || d.Verdicts.Has(inspect.HealthNeverCommitted) {
 		t.unhealthy++
-	}
-	switch r.Status {
-	case inspect.StatusPastLogEnd:
-		t.past++
-	case inspect.StatusBelowLogStart:
-		t.below++
-		t.expired += r.ExpiredUnread
-	case inspect.StatusInvalidCommit:
-		t.invalid++
-	}
-	if r.HeldBack > 0 && r.Committed != nil {
-		t.held++
-	}
-	if r.Unstable {
-		t.unstable++
 	}
 	if r.Err != nil {
 		t.failed(r.Err)

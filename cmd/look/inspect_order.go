@@ -130,26 +130,29 @@ func (o *orderFlags) compare(a, b standing) int {
 
 // ordered writes rows in the order that was asked for: at once where that is the order in which they come.
 type ordered struct {
-	o    *orderFlags
-	w    *render.Writer
-	rows []orderedRow
+	o     *orderFlags
+	w     *render.Writer
+	rows  []orderedRow
+	shown *troubles // of the rows that were written
 }
 
 type orderedRow struct {
 	standing
-	cells []render.Cell
+	troubles troubles
+	cells    []render.Cell
 }
 
 // add takes a row. The cells are the caller's again when it returns.
-func (r *ordered) add(s standing, cells []render.Cell) {
+func (r *ordered) add(s standing, t troubles, cells []render.Cell) {
 	if !r.o.fits(s) {
 		return
 	}
 	if r.o.sort == "name" && r.o.top == 0 {
 		r.w.Row(cells...)
+		r.shown.add(t)
 		return
 	}
-	r.rows = append(r.rows, orderedRow{s, slices.Clone(cells)})
+	r.rows = append(r.rows, orderedRow{s, t, slices.Clone(cells)})
 }
 
 // end writes what is left.
@@ -160,6 +163,7 @@ func (r *ordered) end() {
 	}
 	for _, x := range r.rows {
 		r.w.Row(x.cells...)
+		r.shown.add(x.troubles)
 	}
 	r.rows = nil
 }

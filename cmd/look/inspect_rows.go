@@ -32,7 +32,7 @@ func (p *inspection) groupSheet(w *render.Writer) {
 		render.Column{Header: "ERROR", Key: "error", HideEmpty: true},
 	)
 	w.Begin(render.Sheet{Name: "groups", Row: "group", Columns: p.withLagColumns(lagColumnOfGroup, p.withLastColumns(lagColumnOfGroup, columns), false)})
-	out := &ordered{o: &p.o.order, w: w}
+	out := &ordered{o: &p.o.order, w: w, shown: &p.troubles}
 	if p.o.by != byGroup {
 		out.o = &orderFlags{sort: "name"} // the groups of the partitions that JSON lists beside them
 	}
@@ -45,12 +45,14 @@ func (p *inspection) groupSheet(w *render.Writer) {
 func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	t := inspect.Totals{Status: inspect.StatusOK}
 	var h inspect.GroupHealth
+	var wrong troubles
 	var head time.Duration
 	hasHead, shown := true, out.o.only == ""
 	for r, dg := range p.judged.Rows(d) {
 		t.Add(*r)
 		h.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, dg)
 		p.count(r, dg)
+		wrong.note(r)
 		shown = shown || out.o.shows(r, dg)
 		if len(p.times) == 0 {
 			continue
@@ -88,7 +90,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
 	cells = statusCells(cells, t.Status, h.Health, cli.VerdictsCell(h.Verdicts))
 	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))
-	out.add(standingOf(&h), p.groupLagCells(lagColumnOfGroup, p.withLastCells(lagColumnOfGroup, cells, last), &h, head, hasHead))
+	out.add(standingOf(&h), wrong, p.groupLagCells(lagColumnOfGroup, p.withLastCells(lagColumnOfGroup, cells, last), &h, head, hasHead))
 }
 
 func application(d inspect.Description) string {
@@ -125,7 +127,7 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 		{Header: "ERROR", Key: "error", HideEmpty: true},
 		{Header: "ACKNOWLEDGED", Key: "acknowledged", Right: true, HideEmpty: true},
 	}), true))})
-	out := &ordered{o: &p.o.order, w: w}
+	out := &ordered{o: &p.o.order, w: w, shown: &p.troubles}
 	// One for all rows, and one for all with the same verdicts: new ones for each of 100,000 rows were most of what the
 	// command allocated, and a third of its time.
 	var cells []render.Cell
@@ -148,7 +150,9 @@ func (p *inspection) partitionSheet(w *render.Writer) {
 				cells = p.withLastCells(lagColumnOfPartition, cells, p.last.of(r))
 			}
 			cells = p.withPositionCell(p.withLagCells(lagColumnOfPartition, cells, r), *r)
-			out.add(at, cells)
+			var wrong troubles
+			wrong.note(r)
+			out.add(at, wrong, cells)
 		}
 	}
 	out.end()
@@ -192,7 +196,7 @@ func (p *inspection) topicSheet(w *render.Writer) {
 	}
 	columns = append(append(columns, statusColumns()...), render.Column{Header: "INCOMPLETE", Key: "incomplete", NoTable: true})
 	w.Begin(render.Sheet{Name: "topics", Row: "topic", Columns: columns})
-	out := &ordered{o: &p.o.order, w: w}
+	out := &ordered{o: &p.o.order, w: w, shown: &p.troubles}
 	for _, d := range p.snap.Groups {
 		p.groupFailed(d)
 		var topic string
@@ -203,7 +207,7 @@ func (p *inspection) topicSheet(w *render.Writer) {
 			}
 			cells := []render.Cell{render.Name(d.Name), render.String(topic), render.Int(int64(sum.Partitions)), sum.lag(), cli.Nonzero(int64(sum.Uncommitted)),
 				cli.Nonzero(sum.ExpiredUnread)}
-			out.add(standingOf(&sum.health), append(sum.status(cells), render.Bool(sum.Incomplete)))
+			out.add(standingOf(&sum.health), sum.troubles, append(sum.status(cells), render.Bool(sum.Incomplete)))
 			sum = newSum()
 		}
 		for r, dg := range p.judged.Rows(d) {
@@ -222,14 +226,16 @@ func (p *inspection) topicSheet(w *render.Writer) {
 // sum adds up rows with their verdicts.
 type sum struct {
 	inspect.Totals
-	health inspect.GroupHealth
-	parts  []offset.Partition
+	health   inspect.GroupHealth
+	parts    []offset.Partition
+	troubles troubles
 }
 
 func newSum() *sum { return &sum{Totals: inspect.Totals{Status: inspect.StatusOK}} }
 
 func (s *sum) add(r *inspect.Row, d *inspect.Diagnosis) {
 	s.Totals.Add(*r)
+	s.troubles.note(r)
 	s.health.Add(inspect.GroupPartition{Group: r.Group, Partition: r.Partition}, d)
 	s.parts = append(s.parts, r.Partition)
 }
@@ -277,7 +283,7 @@ func (p *inspection) memberSheet(w *render.Writer) {
 		render.Column{Header: "GROUP-EPOCH", Key: "group_epoch", Right: true, Wide: true, HideEmpty: true},
 		render.Column{Header: "ASSIGNMENT-EPOCH", Key: "assignment_epoch", Right: true, Wide: true, HideEmpty: true})
 	w.Begin(render.Sheet{Name: "members", Row: "member", Columns: columns})
-	out := &ordered{o: &p.o.order, w: w}
+	out := &ordered{o: &p.o.order, w: w, shown: &p.troubles}
 	for _, d := range p.snap.Groups {
 		if !p.groupFailed(d) {
 			p.memberRows(out, d)
@@ -304,6 +310,8 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 		p.count(r, dg)
 		if r.Member != nil {
 			sums[r.Member.ID].add(r, dg)
+		} else {
+			p.note(r) // in no row, whatever is shown
 		}
 	}
 	holders := 0
@@ -318,7 +326,7 @@ func (p *inspection) memberRows(out *ordered, d inspect.Description) {
 		cells := []render.Cell{render.Name(d.Name), render.Text(m.ClientID), render.Text(strings.TrimPrefix(m.Host, "/")), render.Int(int64(len(held))), t.lag()}
 		cells = append(t.status(cells), render.Text(m.InstanceID), render.String(m.ID), render.Text(assignment(held)), render.Bool(t.Incomplete),
 			render.Text(strings.Join(m.Tasks, " ")), epochCell(d, m.Epoch), epochCell(d, d.Epoch), epochCell(d, d.AssignmentEpoch))
-		out.add(standingOf(&t.health), cells)
+		out.add(standingOf(&t.health), t.troubles, cells)
 	}
 	switch {
 	case len(d.Members) == 0:
