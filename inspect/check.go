@@ -132,7 +132,7 @@ func (v *verdictsOf) row(r *Row, d *Diagnosis) {
 		}
 	}
 	if v.limits.Expiry && d.HasExpires && d.Expires < v.within {
-		v.add(p, RuleExpiry, timed(d.Expires), timed(v.within), "retention reaches the commit in %s", offset.FormatDuration(d.Expires))
+		v.add(p, RuleExpiry, timed(d.Expires), timed(v.within), "%s", d.expires())
 	}
 	if v.limits.Expiry && d.ExpiryUnknown {
 		v.unseen(p, "when retention reaches the commit is unknown: %s", expiryUnknown(d))

@@ -191,6 +191,10 @@ func TestDiagnoseTellsAllThatHolds(t *testing.T) {
 	if why := d.Why(); !strings.Contains(why, "retention reaches the commit in 1h") || !strings.Contains(why, "next record 1d1h old") || !strings.HasSuffix(why, "; behind") {
 		t.Errorf("why: %s", why)
 	}
+	w.Retention.Time = 24 * time.Hour
+	if why := Diagnose(w, DefaultRules()).Why(); !strings.Contains(why, "the next record can expire at any moment") || strings.Contains(why, "0ms") {
+		t.Errorf("it may be removed already: %s", why)
+	}
 }
 
 // What is unknown is no moment of expiry, and is counted.

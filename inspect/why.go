@@ -72,7 +72,7 @@ func (d Diagnosis) why(h Health) string {
 	case HealthTwoCommitters:
 		return fmt.Sprintf("the commit went back and forth %d times: two readers commit for this group", d.drops)
 	case HealthAboutToExpire:
-		return fmt.Sprintf("retention reaches the commit in %s, %s behind", dur(d.Expires), text.Count(d.Lag))
+		return d.expires() + ", " + text.Count(d.Lag) + " behind"
 	case HealthIdle:
 		return "the group has no members, and nothing waits"
 	case HealthIdleLong:
@@ -89,6 +89,14 @@ func (d Diagnosis) why(h Health) string {
 		return "it could not be read"
 	}
 	return ""
+}
+
+// expires says when retention reaches the commit, at the earliest. Once it may, only the broker's next look decides when.
+func (d Diagnosis) expires() string {
+	if d.Expires < time.Millisecond {
+		return "the next record can expire at any moment"
+	}
+	return "retention reaches the commit in " + offset.FormatDuration(d.Expires)
 }
 
 // stopped says that nobody reads, and for how long, as far as that was seen.
