@@ -84,6 +84,8 @@ func (p *inspection) summary(d inspect.Description) string {
 	switch {
 	case t.Committed:
 		line += fmt.Sprintf("lag %s", text.Count(t.Lag))
+	case p.o.scope.Any():
+		line += "no commits on what was asked for"
 	default:
 		line += "nothing committed"
 	}
