@@ -26,6 +26,9 @@ func (p *inspection) notes() {
 	if p.o.by == byPartition && len(p.o.names) > 0 && len(p.o.expect) == 0 && loggedIn(p.s) {
 		st.Note("the broker omits topics that this user may not describe; verify with --expect-topics TOPIC,…")
 	}
+	if len(p.snap.Groups) == 0 && len(p.o.names) == 0 && len(p.o.states)+len(p.o.types) > 0 {
+		st.Note("%s", p.noneSuch())
+	}
 	if len(p.snap.Groups) == 0 && !p.partial && len(p.o.names) == 0 && !p.o.scope.Any() && loggedIn(p.s) {
 		st.Note("no group is shown: there is none, or this user may see none, since the broker leaves out groups without DESCRIBE on them, and says nothing")
 	}
@@ -45,6 +48,25 @@ func (p *inspection) notes() {
 	if p.held > 0 {
 		st.Note("%s held back by an open transaction: a read_committed reader ends at the last stable offset (-o wide); lag here is %s", cli.Partitions(p.held, "is", "are"), p.o.iso)
 	}
+}
+
+// noneSuch says that --state and --type left no group: a header over nothing does not say whether that is the answer.
+func (p *inspection) noneSuch() string {
+	line := "no group"
+	if len(p.o.groups.Match) > 0 {
+		line += " that matches"
+	}
+	if p.partial {
+		line += " of those that could be read"
+	}
+	var such []string
+	if len(p.o.types) > 0 {
+		such = append(such, "of type "+strings.Join(p.o.types, " or "))
+	}
+	if len(p.o.states) > 0 {
+		such = append(such, "in state "+strings.Join(p.o.states, " or "))
+	}
+	return line + " is " + strings.Join(such, " and ")
 }
 
 // advice says what to do about a group's worst verdict, where somebody should do something.
