@@ -169,6 +169,21 @@ func (g *graves) commits(name string) (why string, other bool) {
 	return "", false
 }
 
+// unlike says what the groups are that were plainly not asked for: only what the given settings can have left out.
+func (d *deadFlags) unlike() string {
+	var what []string
+	if len(d.states) > 0 {
+		what = append(what, "not in state "+strings.Join(d.states, " or "))
+	}
+	if d.topicGone {
+		what = append(what, "with a commit on a topic that exists")
+	}
+	if d.idle > 0 {
+		what = append(what, "not inactive for "+offset.FormatDuration(d.idle))
+	}
+	return strings.Join(what, ", or ")
+}
+
 // onlyDead takes the groups out of a plan that are not known to be dead. Those that were named, and those that may be in use, are among
 // the failed ones, with why; of the others that a pattern chose it is said how many there are.
 func (d *deadFlags) onlyDead(ctx context.Context, s *cli.Session, b *reset.Built, patterned map[string]bool) error {
@@ -193,7 +208,7 @@ func (d *deadFlags) onlyDead(ctx context.Context, s *cli.Session, b *reset.Built
 	b.Plan.Changes = slices.DeleteFunc(b.Plan.Changes, func(c reset.Change) bool { return alive[c.Group] })
 	b.Notes = slices.DeleteFunc(b.Notes, func(n reset.Note) bool { return !n.Several && alive[n.Group] })
 	if others > 0 {
-		s.App.Streams.Note("%s not meant: in use, or otherwise than asked for", map[bool]string{true: "1 other group is", false: text.Plural(others, "other group") + " are"}[others == 1])
+		s.App.Streams.Note("%s left out: %s", text.Plural(others, "other group"), d.unlike())
 	}
 	return b.Plan.Seal()
 }
