@@ -115,6 +115,8 @@ func spellings() map[offset.Setting]string {
 		offset.SetStrategy:         "--strategy",
 		offset.SetTimeZone:         "--tz",
 		offset.SetTimeout:          "--timeout",
+		offset.SetCheckpointDir:    "--checkpoint-dir",
+		offset.SetCheckpointEvery:  "--checkpoint-interval",
 		offset.SetTolerable:        "--tolerable-failed-checkpoints",
 		offset.SetWaitEmpty:        "--wait-empty",
 		offset.SetWindow:           "--window",

@@ -15,6 +15,8 @@ const (
 	SetAllowRewind      Setting = "allow-rewind"
 	SetAllowUnproven    Setting = "allow-unproven"
 	SetBrokers          Setting = "brokers"
+	SetCheckpointDir    Setting = "checkpoint-dir"
+	SetCheckpointEvery  Setting = "checkpoint-interval"
 	SetCommandConfig    Setting = "command-config"
 	SetConfig           Setting = "config"
 	SetEnd              Setting = "end"
@@ -56,7 +58,7 @@ const (
 
 // Settings are all of them.
 func Settings() []Setting {
-	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone, SetIfUnknown,
+	return []Setting{SetAllowDrift, SetAllowRewind, SetAllowUnproven, SetBrokers, SetCheckpointDir, SetCheckpointEvery, SetCommandConfig, SetConfig, SetEnd, SetExact, SetGroup, SetGroupMatch, SetIfExpired, SetIfNoCommit, SetIfNone, SetIfUnknown,
 		SetJobName, SetJoin, SetMapGroup, SetMarker, SetMaxSeries, SetMaxSkip, SetMoveGroup, SetNoPager, SetOnForeignCommit, SetOutOfRange, SetOutput, SetProfile, SetRate, SetRepair, SetRestore,
 		SetRestoreWith, SetShowSettings, SetSkipUnresolved, SetSpecificOffsets, SetStart, SetStartupTimestamp, SetStrategy, SetTimeZone, SetTimeout, SetTolerable, SetWaitEmpty, SetWindow}
 }
