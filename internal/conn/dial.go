@@ -5,6 +5,7 @@ package conn
 // sent: a TLS record read as a Kafka length looks like "response of 352 MB".
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -92,15 +93,21 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return c, nil
 }
 
-// telling is the last of an address's attempts that says something: several are
-// under way at once, and one that was given up says nothing about the address.
+// telling is the last of an address's attempts that says something: several are under way at once, and one that was given up says
+// nothing about the address. Nor does a handshake that is not over, where another one has failed with a reason: the second of two
+// that began together was taken for a broker that does not answer.
 func telling(tried []*attempt) *attempt {
+	var last *attempt
 	for _, a := range slices.Backward(tried) {
-		if a.err == nil && a.tcp.Load() || a.err != nil && !errors.Is(a.err, context.Canceled) {
+		if last == nil && (a.err == nil && a.tcp.Load() || a.err != nil && !errors.Is(a.err, context.Canceled)) {
+			last = a
+		}
+		hs, failed := errors.AsType[*handshakeError](a.err)
+		if underWay := last != nil && last.err == nil && !last.ready.Load(); underWay && failed && !hs.silent() && !errors.Is(a.err, context.Canceled) {
 			return a
 		}
 	}
-	return tried[len(tried)-1]
+	return cmp.Or(last, tried[len(tried)-1])
 }
 
 // outcome is what became of the attempts at an address.
