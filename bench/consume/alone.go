@@ -7,62 +7,19 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/koffset/koffset/bench/internal/measure"
 )
 
-// fill writes the topic, unless it is there with as many records.
+// fill writes the topic, as many records on each partition.
 func fill(ctx context.Context, addr, topic string, partitions, records int) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(200_000), kgo.ProducerLinger(5*time.Millisecond))
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	if ends, err := adm.ListEndOffsets(ctx, topic); err == nil {
-		var have int64
-		ends.Each(func(o kadm.ListedOffset) { have += max(0, o.Offset) })
-		if have == int64(records) {
-			return nil
-		}
-		if have > 0 {
-			return fmt.Errorf("topic %s has %d records, not %d: delete it, or name another with -topic", topic, have, records)
-		}
-	}
-	keep := "-1"
-	resp, err := adm.CreateTopic(ctx, int32(partitions), 1, map[string]*string{"retention.ms": &keep}, topic)
-	if err == nil {
-		err = resp.Err
-	}
-	if err != nil {
-		return err
-	}
-	var first error
-	// Compressible as text is, not as zeros are.
-	rnd := rand.New(rand.NewPCG(1, 2))
-	words := make([][]byte, 1000)
-	for i := range words {
-		w := make([]byte, 100)
-		for j := range w {
-			w[j] = "abcdefghijklmnop"[rnd.IntN(16)]
-		}
-		words[i] = w
-	}
-	for i := range records {
-		cl.Produce(ctx, &kgo.Record{Topic: topic, Partition: int32(i % partitions), Value: words[rnd.IntN(len(words))]}, func(_ *kgo.Record, err error) {
-			if err != nil && first == nil {
-				first = err
-			}
-		})
-	}
-	if err := cl.Flush(ctx); err != nil {
-		return err
-	}
-	return first
+	return measure.FillTopic(ctx, addr, topic, partitions, records, func(i int, value []byte) *kgo.Record {
+		return &kgo.Record{Partition: int32(i % partitions), Value: value}
+	}, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 }
 
 // readAlone reads the topic to its end with the options that the engine uses, and touches every record as a program that

@@ -70,32 +70,12 @@ func main() {
 	}
 }
 
-// contender is one of those that take turns.
-type contender struct {
-	name    string
-	run     func(ctx context.Context) (measure.Sample, error)
-	seconds []float64
-	cpu     []float64 // seconds of the process; empty for the JVM, whose start would count
-	rss     int64
-}
-
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(v))[len(v)/2]
-}
-
 func run(ctx context.Context, addr, topic string, counts []int, runs, records int) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
+	defer w.Close()
 	if addr == "" {
 		k, err := kafkatest.StartKafka(ctx, kafkatest.Options{})
 		if err != nil {
@@ -106,7 +86,7 @@ func run(ctx context.Context, addr, topic string, counts []int, runs, records in
 	}
 	all := true
 	for _, n := range counts {
-		ok, err := compare(ctx, bin, dir, addr, fmt.Sprint(topic, "-", n), n, runs, records)
+		ok, err := compare(ctx, w.Bin, w.Dir, addr, fmt.Sprint(topic, "-", n), n, runs, records)
 		if err != nil {
 			return false, err
 		}
@@ -126,21 +106,8 @@ func compare(ctx context.Context, bin, dir, addr, topic string, partitions, runs
 	if err != nil {
 		return false, err
 	}
-	for i := range runs + 1 {
-		for _, c := range list {
-			s, err := c.run(ctx)
-			if err != nil {
-				return false, err
-			}
-			if i == 0 {
-				continue // the page cache is warm from here on
-			}
-			c.seconds = append(c.seconds, s.Wall.Seconds())
-			if s.CPU > 0 {
-				c.cpu = append(c.cpu, s.CPU.Seconds())
-			}
-			c.rss = max(c.rss, s.MaxRSS)
-		}
+	if err := measure.TakeTurns(ctx, list, runs); err != nil {
+		return false, err
 	}
 	fmt.Printf("%d partitions\n", partitions)
 	return report(list, records), nil
@@ -154,10 +121,10 @@ const (
 )
 
 // report prints the table and says whether the goals hold.
-func report(list []*contender, records int) bool {
+func report(list []*measure.Contender, records int) bool {
 	by := map[string]float64{}
 	for _, c := range list {
-		by[c.name] = float64(records) / median(c.seconds)
+		by[c.Name] = float64(records) / measure.Middle(c.Seconds)
 	}
 	ratio := func(name string, of string) string {
 		if by[of] == 0 {
@@ -169,14 +136,14 @@ func report(list []*contender, records int) bool {
 	fmt.Printf("%-44s %12s %8s %8s %8s %8s\n", "CONTENDER", "RECORDS/S", "OF-KGO", "OF-KCAT", "CPU-S", "MEMORY")
 	for _, c := range list {
 		rss := "-"
-		if c.rss > 0 {
-			rss = fmt.Sprintf("%dM", c.rss>>20)
+		if c.RSS > 0 {
+			rss = fmt.Sprintf("%dM", c.RSS>>20)
 		}
 		cpu := "-"
-		if m := median(c.cpu); m > 0 {
+		if m := measure.Middle(c.CPU); m > 0 {
 			cpu = fmt.Sprintf("%.2f", m)
 		}
-		fmt.Printf("%-44s %12.0f %8s %8s %8s %8s\n", c.name, by[c.name], ratio(c.name, nameAlone), ratio(c.name, nameKcat), cpu, rss)
+		fmt.Printf("%-44s %12.0f %8s %8s %8s %8s\n", c.Name, by[c.Name], ratio(c.Name, nameAlone), ratio(c.Name, nameKcat), cpu, rss)
 	}
 	ok := true
 	for name, peer := range map[string]string{nameNull: nameAlone, namePipe: nameAPipe} {
@@ -199,7 +166,7 @@ const (
 	nameJava  = "kafka-consumer-perf-test (its own rate)"
 )
 
-func contenders(ctx context.Context, bin, dir, addr, topic string, records int) ([]*contender, error) {
+func contenders(ctx context.Context, bin, dir, addr, topic string, records int) ([]*measure.Contender, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -215,18 +182,18 @@ func contenders(ctx context.Context, bin, dir, addr, topic string, records int) 
 	process := func(c measure.Command) func(context.Context) (measure.Sample, error) {
 		return func(ctx context.Context) (measure.Sample, error) { return measure.Run(ctx, c) }
 	}
-	list := []*contender{
-		{name: nameAlone, run: process(measure.Command{Name: nameAlone, Path: self, Args: []string{"-alone", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})},
-		{name: nameAPipe, run: func(ctx context.Context) (measure.Sample, error) {
+	list := []*measure.Contender{
+		{Name: nameAlone, Run: process(measure.Command{Name: nameAlone, Path: self, Args: []string{"-alone", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})},
+		{Name: nameAPipe, Run: func(ctx context.Context) (measure.Sample, error) {
 			return piped(ctx, measure.Command{Name: nameAPipe, Path: self, Args: []string{"-alone", "-write", "-addr", addr, "-topic", topic}, Env: []string{"GOGC=400"}})
 		}},
-		{name: nameNull, run: process(measure.Command{Name: nameNull, Path: bin, Args: args, Env: env, Out: null})},
-		{name: namePipe, run: func(ctx context.Context) (measure.Sample, error) {
+		{Name: nameNull, Run: process(measure.Command{Name: nameNull, Path: bin, Args: args, Env: env, Out: null})},
+		{Name: namePipe, Run: func(ctx context.Context) (measure.Sample, error) {
 			return piped(ctx, measure.Command{Name: namePipe, Path: bin, Args: args, Env: env})
 		}},
 	}
 	if kcat, err := exec.LookPath("kcat"); err == nil {
-		list = append(list, &contender{name: nameKcat, run: process(measure.Command{Name: nameKcat, Path: kcat,
+		list = append(list, &measure.Contender{Name: nameKcat, Run: process(measure.Command{Name: nameKcat, Path: kcat,
 			Args: []string{"-C", "-b", addr, "-t", topic, "-o", "beginning", "-e", "-q"}, Out: null})})
 	} else {
 		fmt.Fprintln(os.Stderr, "consume: kcat is not there (Debian's package kcat), left out")
@@ -235,7 +202,7 @@ func contenders(ctx context.Context, bin, dir, addr, topic string, records int) 
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, &contender{name: nameJava, run: func(ctx context.Context) (measure.Sample, error) { return perfTest(ctx, jars, addr, topic, records) }})
+	list = append(list, &measure.Contender{Name: nameJava, Run: func(ctx context.Context) (measure.Sample, error) { return perfTest(ctx, jars, addr, topic, records) }})
 	return list, nil
 }
 

@@ -9,17 +9,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/bench/internal/measure"
@@ -41,14 +36,6 @@ func main() {
 	}
 }
 
-// contender is one of those that take turns.
-type contender struct {
-	name         string
-	run          func(context.Context) (measure.Sample, error)
-	seconds, cpu []float64
-	rss          int64
-}
-
 // goal is what key and contains are held to, beside consume.
 const goal = 0.9
 
@@ -59,15 +46,11 @@ const (
 )
 
 func run(ctx context.Context, addr string, partitions, runs, records int) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
+	defer w.Close()
 	if addr == "" {
 		k, err := kafkatest.StartKafka(ctx, kafkatest.Options{})
 		if err != nil {
@@ -80,34 +63,24 @@ func run(ctx context.Context, addr string, partitions, runs, records int) (bool,
 	if err := fill(ctx, addr, topic, partitions, records); err != nil {
 		return false, err
 	}
-	list, err := contenders(bin, dir, addr, topic, records)
+	list, err := contenders(w.Bin, w.Dir, addr, topic, records)
 	if err != nil {
 		return false, err
 	}
-	for i := range runs + 1 {
-		for _, c := range list {
-			s, err := c.run(ctx)
-			if err != nil {
-				return false, fmt.Errorf("%s: %w", c.name, err)
-			}
-			if i > 0 { // the page cache is warm from here on
-				c.seconds, c.cpu, c.rss = append(c.seconds, s.Wall.Seconds()), append(c.cpu, s.CPU.Seconds()), max(c.rss, s.MaxRSS)
-			}
-		}
+	if err := measure.TakeTurns(ctx, list, runs); err != nil {
+		return false, err
 	}
 	return report(list, records), nil
 }
 
-func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
-
-func report(list []*contender, records int) bool {
+func report(list []*measure.Contender, records int) bool {
 	by := map[string]float64{}
 	for _, c := range list {
-		by[c.name] = median(c.seconds)
+		by[c.Name] = measure.Middle(c.Seconds)
 	}
 	fmt.Printf("%-44s %8s %12s %10s %8s %8s\n", "CONTENDER", "SECONDS", "RECORDS/S", "OF-CONSUME", "CPU-S", "MEMORY")
 	for _, c := range list {
-		fmt.Printf("%-44s %8.2f %12.0f %10.2f %8.2f %7dM\n", c.name, by[c.name], float64(records)/by[c.name], by[nameConsume]/by[c.name], median(c.cpu), c.rss>>20)
+		fmt.Printf("%-44s %8.2f %12.0f %10.2f %8.2f %7dM\n", c.Name, by[c.Name], float64(records)/by[c.Name], by[nameConsume]/by[c.Name], measure.Middle(c.CPU), c.RSS>>20)
 	}
 	ok := true
 	for _, name := range []string{nameKey, nameHas} {
@@ -119,20 +92,20 @@ func report(list []*contender, records int) bool {
 	return ok
 }
 
-func contenders(bin, dir, addr, topic string, records int) ([]*contender, error) {
+func contenders(bin, dir, addr, topic string, records int) ([]*measure.Contender, error) {
 	home := filepath.Join(dir, "home")
 	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_STATE_HOME=" + home, "XDG_CACHE_HOME=" + home}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	koffset := func(name string, args ...string) *contender {
-		return &contender{name: name, run: func(ctx context.Context) (measure.Sample, error) {
+	koffset := func(name string, args ...string) *measure.Contender {
+		return &measure.Contender{Name: name, Run: func(ctx context.Context) (measure.Sample, error) {
 			return measure.Run(ctx, measure.Command{Name: name, Path: bin, Args: append([]string{"-b", addr}, args...), Env: env, Out: null})
 		}}
 	}
 	last := fmt.Sprint("key-", records-1)
-	list := []*contender{
+	list := []*measure.Contender{
 		koffset(nameConsume, "consume", topic, "--from", "earliest", "--until", "latest", "-q"),
 		koffset(nameKey, "find", topic, "--key", last),
 		koffset(nameHas, "find", topic, "--value-contains", "the needle"),
@@ -143,56 +116,19 @@ func contenders(bin, dir, addr, topic string, records int) ([]*contender, error)
 	}
 	if kcat, err := exec.LookPath("kcat"); err == nil {
 		line := fmt.Sprintf("%s -C -b %s -t %s -o beginning -e -q -f '%%p %%o %%k %%s\\n' | grep -F 'the needle'", kcat, addr, topic)
-		list = append(list, &contender{name: "kcat | grep", run: func(ctx context.Context) (measure.Sample, error) {
+		list = append(list, &measure.Contender{Name: "kcat | grep", Run: func(ctx context.Context) (measure.Sample, error) {
 			return measure.Run(ctx, measure.Command{Name: "kcat", Path: "/bin/sh", Args: []string{"-c", line}, Out: null})
 		}})
 	}
 	return list, nil
 }
 
-// fill writes the topic, unless it is there with as many records. One value in the middle has the needle.
+// fill writes the topic. One value in the middle has the needle.
 func fill(ctx context.Context, addr, topic string, partitions, records int) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(200_000), kgo.ProducerLinger(5*time.Millisecond))
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	if ends, err := adm.ListEndOffsets(ctx, topic); err == nil {
-		var have int64
-		ends.Each(func(o kadm.ListedOffset) { have += max(0, o.Offset) })
-		if have == int64(records) {
-			return nil
-		}
-		if have > 0 {
-			return fmt.Errorf("topic %s has %d records, not %d: delete it", topic, have, records)
-		}
-	}
-	keep := "-1"
-	resp, err := adm.CreateTopic(ctx, int32(partitions), 1, map[string]*string{"retention.ms": &keep}, topic)
-	if err = errors.Join(err, resp.Err); err != nil {
-		return err
-	}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	values := make([][]byte, 1000) // compressible as text is, not as zeros are
-	for i := range values {
-		v := make([]byte, 100)
-		for j := range v {
-			v[j] = "abcdefghijklmnop"[rnd.IntN(16)]
-		}
-		values[i] = v
-	}
-	var first error
-	for i := range records {
-		r := &kgo.Record{Topic: topic, Key: []byte(fmt.Sprint("key-", i)), Value: values[rnd.IntN(len(values))]}
+	return measure.FillTopic(ctx, addr, topic, partitions, records, func(i int, value []byte) *kgo.Record {
 		if i == records/2 {
-			r.Value = []byte("here is the needle that is looked for")
+			value = []byte("here is the needle that is looked for")
 		}
-		cl.Produce(ctx, r, func(_ *kgo.Record, err error) {
-			if err != nil && first == nil {
-				first = err
-			}
-		})
-	}
-	return errors.Join(cl.Flush(ctx), first)
+		return &kgo.Record{Key: []byte(fmt.Sprint("key-", i)), Value: value}
+	})
 }

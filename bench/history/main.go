@@ -45,18 +45,14 @@ func main() {
 }
 
 func run(ctx context.Context, records int) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
+	defer w.Close()
 	ok := true
 	for _, parts := range []int32{1, 50} {
-		one, err := measured(ctx, filepath.Join(dir, fmt.Sprint(parts)), bin, parts, records)
+		one, err := measured(ctx, filepath.Join(w.Dir, fmt.Sprint(parts)), w.Bin, parts, records)
 		if err != nil {
 			return false, err
 		}

@@ -46,15 +46,11 @@ func main() {
 }
 
 func run(ctx context.Context, runs int, peers bool) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
+	defer w.Close()
 	self, err := os.Executable()
 	if err != nil {
 		return false, err
@@ -70,32 +66,32 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	}
 
 	// An empty home: no configuration, no completion cache from elsewhere.
-	home := filepath.Join(dir, "home")
+	home := filepath.Join(w.Dir, "home")
 	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home}
 	ours := func(args ...string) measure.Command {
-		return measure.Command{Name: "koffset " + strings.Join(args, " "), Path: bin, Args: append([]string{"-b", b}, args...), Env: env}
+		return measure.Command{Name: "koffset " + strings.Join(args, " "), Path: w.Bin, Args: append([]string{"-b", b}, args...), Env: env}
 	}
 	base := func(job string) measure.Command {
 		return measure.Command{Name: "requests alone", Path: self, Args: []string{"-bare", job, "-addr", b}}
 	}
-	rows, err := againstRequests(ctx, runs, dir, ours, base)
+	rows, err := againstRequests(ctx, runs, w.Dir, ours, base)
 	if err != nil {
 		return false, err
 	}
-	prints := ours("migrate", "export", "wide", "--out", filepath.Join(dir, "wide.jsonl"))
+	prints := ours("migrate", "export", "wide", "--out", filepath.Join(w.Dir, "wide.jsonl"))
 	row, err := measure.Alone(ctx, "migrate export, 2,000 fingerprinted partitions", runs, prints, 5*time.Second)
 	if err != nil {
 		return false, err
 	}
-	proved, err := proveRow(ctx, b, bin, dir, env, runs)
+	proved, err := proveRow(ctx, b, w.Bin, w.Dir, env, runs)
 	if err != nil {
 		return false, err
 	}
-	started, err := startRows(ctx, runs, bin, env)
+	started, err := startRows(ctx, runs, w.Bin, env)
 	if err != nil {
 		return false, err
 	}
-	more, err := serveRows(ctx, b, bin, runs)
+	more, err := serveRows(ctx, b, w.Bin, runs)
 	if err != nil {
 		return false, err
 	}

@@ -45,15 +45,11 @@ func main() {
 }
 
 func run(ctx context.Context, runs int, peers bool) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
+	defer w.Close()
 	self, err := os.Executable()
 	if err != nil {
 		return false, err
@@ -67,10 +63,10 @@ func run(ctx context.Context, runs int, peers bool) (bool, error) {
 	if err := fill(ctx, b); err != nil {
 		return false, err
 	}
-	home := filepath.Join(dir, "home")
+	home := filepath.Join(w.Dir, "home")
 	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_STATE_HOME=" + home}
 	ours := func(args ...string) measure.Command {
-		return measure.Command{Name: "koffset", Path: bin, Args: append([]string{"-b", b}, args...), Env: env}
+		return measure.Command{Name: "koffset", Path: w.Bin, Args: append([]string{"-b", b}, args...), Env: env}
 	}
 	base := func(job string, at int64) measure.Command {
 		return measure.Command{Name: "requests alone", Path: self, Args: []string{"-bare", job, "-addr", b, "-at", strconv.FormatInt(at, 10)}}

@@ -66,15 +66,12 @@ func main() {
 }
 
 func run(ctx context.Context, verbose, timed bool, groups, partitions int) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	b := bench{dir: dir}
-	if b.bin, err = measure.Build(ctx, dir); err != nil {
-		return false, err
-	}
+	defer w.Close()
+	b := bench{dir: w.Dir, bin: w.Bin}
 	if b.kafka, err = kafkatest.StartKafka(ctx, kafkatest.TrioOptions()); err != nil {
 		return false, err
 	}

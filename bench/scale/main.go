@@ -47,16 +47,12 @@ func (s size) part(quarters int) size {
 func (s size) commits() int { return s.groups*perGroup + s.wide }
 
 func run(ctx context.Context, of, runs int, verbose bool) (bool, error) {
-	dir, err := os.MkdirTemp("", "koffset-bench-")
+	w, err := measure.Open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin, err := measure.Build(ctx, dir)
-	if err != nil {
-		return false, err
-	}
-	b := &bench{dir: dir, bin: bin, runs: runs, verbose: verbose}
+	defer w.Close()
+	b := &bench{dir: w.Dir, bin: w.Bin, runs: runs, verbose: verbose}
 	// Small indexes: 13,000 partitions have two files of 10 MB each otherwise, which are mapped. A broker that is busy stays.
 	b.kafka, err = kafkatest.StartKafka(ctx, kafkatest.Options{Proxied: true, HeapMB: 3072, Properties: map[string]string{
 		"log.index.size.max.bytes": "4096", "broker.session.timeout.ms": "60000", "log.initial.task.delay.ms": "3600000", "log.retention.check.interval.ms": "3600000",

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,17 +27,6 @@ type Sample struct {
 	Wall   time.Duration
 	CPU    time.Duration // user and system
 	MaxRSS int64         // bytes, the largest the process was; 0 where the system does not tell
-}
-
-// Build builds koffset into a folder, from the module's root.
-func Build(ctx context.Context, dir string) (bin string, err error) {
-	bin = filepath.Join(dir, "koffset")
-	build := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("build koffset: %w", err)
-	}
-	return bin, nil
 }
 
 // Run runs a command once. The error holds what it wrote to stderr.
