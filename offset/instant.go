@@ -218,10 +218,9 @@ func parseAt(s string, clock Clock) (Instant, error) {
 	case "m":
 		l = l.Add(-time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
 	case "h":
-		// Subtracting, not time.Date: on the night the clocks go back an hour exists twice.
-		l = l.Add(-time.Duration(l.Minute())*time.Minute - time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
+		l = HourStart(l, zone)
 	case "d":
-		l = dayStart(l.Year(), l.Month(), l.Day(), zone)
+		l = DayStart(l, 0, zone)
 	default:
 		return Instant{}, syntaxf("@"+s, "use /m, /h or /d", "@%s: cannot round to %q", s, unit)
 	}

@@ -52,6 +52,18 @@ func localTime(text string, wall time.Time, zone *time.Location) (time.Time, err
 	return time.Time{}, syntaxf(text, hint, "%q comes twice in %s: clocks are put back then", text, zone)
 }
 
+// HourStart is the beginning of the hour of a time in a zone. It subtracts: on the night the clocks go back an hour exists twice.
+func HourStart(t time.Time, zone *time.Location) time.Time {
+	l := t.In(zone)
+	return l.Add(-time.Duration(l.Minute())*time.Minute - time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
+}
+
+// DayStart is the first instant of the calendar day that comes so many days after that of a time in a zone.
+func DayStart(t time.Time, after int, zone *time.Location) time.Time {
+	y, m, d := t.In(zone).Date()
+	return dayStart(y, m, d+after, zone)
+}
+
 // dayStart is the first instant of a calendar day in a zone: midnight, or where midnight is skipped the first instant after
 // it, or where it comes twice the first.
 func dayStart(year int, month time.Month, day int, zone *time.Location) time.Time {

@@ -83,3 +83,35 @@ func TestCalendarDays(t *testing.T) {
 		t.Errorf("a date whose midnight is skipped: %v %v", got, err)
 	}
 }
+
+// The pieces that counts by time have: an hour that comes twice is two, and a day whose midnight is skipped begins after it.
+func TestHoursAndDaysOfAZone(t *testing.T) {
+	t.Parallel()
+	zone := func(name string) *time.Location {
+		z, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z
+	}
+	at := func(s string) time.Time {
+		x, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	berlin, saoPaulo := zone("Europe/Berlin"), zone("America/Sao_Paulo")
+	for _, c := range []struct{ got, want time.Time }{
+		{HourStart(at("2026-10-25T00:40:10.5Z"), berlin), at("2026-10-25T00:00:00Z")},
+		{HourStart(at("2026-10-25T01:40:10.5Z"), berlin), at("2026-10-25T01:00:00Z")},
+		{DayStart(at("2026-10-25T12:00:00Z"), 0, berlin), at("2026-10-24T22:00:00Z")},
+		{DayStart(at("2026-10-25T12:00:00Z"), 1, berlin), at("2026-10-25T23:00:00Z")},
+		{DayStart(at("2018-11-03T12:00:00Z"), 1, saoPaulo), at("2018-11-04T03:00:00Z")},
+		{DayStart(at("2018-10-31T12:00:00Z"), 1, saoPaulo), at("2018-11-01T03:00:00Z")},
+	} {
+		if !c.got.Equal(c.want) {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+}

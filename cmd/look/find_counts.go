@@ -127,13 +127,11 @@ func steps(by string, zone *time.Location) func(time.Time) (from, until time.Tim
 	}
 	if by == "day" {
 		return func(t time.Time) (time.Time, time.Time) {
-			y, m, d := t.In(zone).Date()
-			return time.Date(y, m, d, 0, 0, 0, 0, zone), time.Date(y, m, d+1, 0, 0, 0, 0, zone)
+			return offset.DayStart(t, 0, zone), offset.DayStart(t, 1, zone)
 		}
 	}
 	return func(t time.Time) (time.Time, time.Time) {
-		l := t.In(zone)
-		from := l.Add(-time.Duration(l.Minute())*time.Minute - time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond()))
+		from := offset.HourStart(t, zone)
 		return from, from.Add(time.Hour)
 	}
 }
