@@ -5,7 +5,6 @@ package act
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +88,7 @@ func (w *Flags) Parse(c *cobra.Command) error {
 			continue
 		}
 		if *d.to, err = offset.ParseDuration(d.text); err != nil {
-			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--%s: %w", d.flag, err), Hint: cli.HintOf(err)}
+			return cli.FlagFault("--"+d.flag, err)
 		}
 	}
 	w.impactSet = c.Flags().Changed("impact")

@@ -106,7 +106,7 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 	}
 	if o.every != "" {
 		if o.step, err = offset.ParseDuration(o.every); err != nil {
-			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--every: %w", err), Hint: cli.HintOf(err)}
+			return cli.FlagFault("--every", err)
 		}
 		if o.step < time.Millisecond {
 			return cli.Usagef("", "--every %s is shorter than a millisecond", o.every)

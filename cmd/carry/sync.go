@@ -90,7 +90,7 @@ func (o *syncOptions) parse(c *cobra.Command) error {
 	}
 	o.query.Mapping = o.places
 	if o.every, err = offset.ParseDuration(o.interval); err != nil {
-		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--interval: %w", err), Hint: cli.HintOf(err)}
+		return cli.FlagFault("--interval", err)
 	}
 	if o.every < time.Second {
 		return cli.Usagef("", "--interval %s is shorter than a second", o.interval)

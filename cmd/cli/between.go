@@ -81,10 +81,10 @@ func (b *BetweenFlags) Parse(clock offset.Clock) error {
 	b.endR = b.startR
 	b.endR.OutOfRange = offset.OutOfRangeClamp
 	if b.Start, err = offset.ParsePosition(b.from, offset.RoleStart, clock); err != nil {
-		return &Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--from: %w", err), Hint: HintOf(err)}
+		return FlagFault("--from", err)
 	}
 	if b.End, err = offset.ParsePosition(b.until, offset.RoleEnd, clock); err != nil {
-		return &Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--until: %w", err), Hint: HintOf(err)}
+		return FlagFault("--until", err)
 	}
 	for flag, p := range map[string]offset.Position{"--from": b.Start, "--until": b.End} {
 		if p.NeedsGroup() && !b.group.Given {

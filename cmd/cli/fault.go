@@ -122,6 +122,11 @@ func RightsHint(err error) string {
 	return ""
 }
 
+// FlagFault is what is wrong with the value of a flag, with the hint that err has.
+func FlagFault(flag string, err error) *Fault {
+	return &Fault{Kind: offset.KindUsage, Err: fmt.Errorf("%s: %w", flag, err), Hint: HintOf(err)}
+}
+
 // Stopped is the cause of a context that a signal ended.
 type Stopped struct{ Sig os.Signal }
 

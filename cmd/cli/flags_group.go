@@ -2,9 +2,12 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/koffset/koffset/inspect"
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -44,4 +47,18 @@ func (g *GroupFlags) Resolve(args []string) (names []string, m *offset.Matcher, 
 		return nil, nil, AsUsage(err)
 	}
 	return names, m, nil
+}
+
+// CheckState refuses a state that no group can be in: an empty table would read like good news. Letter case does not count, as
+// with Kafka's own tool.
+func CheckState(state string) error {
+	states := inspect.GroupStates()
+	if slices.ContainsFunc(states, func(s string) bool { return strings.EqualFold(s, state) }) {
+		return nil
+	}
+	hint := "use " + strings.Join(states, ", ")
+	if near := text.Near(state, states); len(near) > 0 {
+		hint = "did you mean " + near[0] + "? The states are " + strings.Join(states, ", ")
+	}
+	return Usagef(hint, "--state %q is not a state of a group", state)
 }

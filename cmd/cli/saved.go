@@ -31,7 +31,7 @@ func (o *OriginFlag) Add(c *cobra.Command, f *pflag.FlagSet) {
 // Parse reads the flag.
 func (o *OriginFlag) Parse() (err error) {
 	if o.Allow, err = offset.ParseAllowOrigin(o.word); err != nil {
-		return &Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--allow-origin: %w", err), Hint: HintOf(err)}
+		return FlagFault("--allow-origin", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package look
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"unicode/utf8"
@@ -108,10 +109,7 @@ func (h *hits) sorted() {
 		h.held = append(h.held, one)
 	}
 	slices.SortFunc(h.held, func(a, b hit) int {
-		if c := a.Partition.Compare(b.Partition); c != 0 {
-			return c
-		}
-		return int(min(1, max(-1, a.Offset-b.Offset)))
+		return cmp.Or(a.Partition.Compare(b.Partition), cmp.Compare(a.Offset, b.Offset))
 	})
 	for _, one := range h.held {
 		h.row(one)
@@ -128,19 +126,12 @@ func (h *hits) flush() {
 }
 
 func (h *hits) row(one hit) {
-	ms, epoch := render.None(), render.None()
-	if !one.Time.IsZero() {
-		ms = render.Int(one.Time.UnixMilli())
-	}
-	if n, known := one.LeaderEpoch.Get(); known {
-		epoch = render.Int32(n)
-	}
 	key, key64 := wholeCells(one.key)
 	value, value64 := wholeCells(one.value)
 	if h.table {
 		key, value = bytesCell(one.key), bytesCell(one.value)
 	}
-	h.w.Row(render.String(one.Topic), render.Int32(one.Partition.Partition), render.Int(one.Offset), render.Time(one.Time), ms, epoch,
+	h.w.Row(render.String(one.Topic), render.Int32(one.Partition.Partition), render.Int(one.Offset), render.Time(one.Time), millisCell(one.Time), leaderEpochCell(one.LeaderEpoch),
 		key, key64, sizeCell(one.keySize), value, value64, sizeCell(one.valueSize), render.Strings(one.how), headersCell(one.headers))
 	h.fresh = true
 }

@@ -111,7 +111,7 @@ func (o *historyOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 			err = cli.Usagef("write @-2d, or 2026-11-29T10:00:00Z", "%s is not a time", p)
 		}
 		if err != nil {
-			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("%s: %w", one.flag, err), Hint: cli.HintOf(err)}
+			return cli.FlagFault(one.flag, err)
 		}
 		o.app.EchoInstants(p)
 		*one.to = p.At.Time

@@ -139,7 +139,7 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 		}
 	}
 	for _, state := range o.states {
-		if err := checkState(state); err != nil {
+		if err := cli.CheckState(state); err != nil {
 			return err
 		}
 	}
@@ -172,20 +172,6 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return o.checkPosition()
-}
-
-// checkState refuses a state that no group can be in: an empty table would read like good news. Letter case does not count, as
-// with Kafka's own tool.
-func checkState(state string) error {
-	states := inspect.GroupStates()
-	if slices.ContainsFunc(states, func(s string) bool { return strings.EqualFold(s, state) }) {
-		return nil
-	}
-	hint := "use " + strings.Join(states, ", ")
-	if near := text.Near(state, states); len(near) > 0 {
-		hint = "did you mean " + near[0] + "? The states are " + strings.Join(states, ", ")
-	}
-	return cli.Usagef(hint, "--state %q is not a state of a group", state)
 }
 
 func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {

@@ -101,10 +101,6 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 		return append(cells, none, none, none, none, none, none, none, none, none, none, none, cli.ErrCell(why))
 	}
 	f := n.found
-	ms := none
-	if !f.Time.IsZero() {
-		ms = render.Int(f.Time.UnixMilli())
-	}
 	key, key64 := wholeCells(f.key)
 	value, value64 := wholeCells(f.value)
 	headers := none
@@ -114,7 +110,7 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 	if table {
 		key, value = bytesCell(f.key), bytesCell(f.value)
 	}
-	return append(cells, render.Int(f.Offset), render.Time(f.Time), ms, key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
+	return append(cells, render.Int(f.Offset), render.Time(f.Time), millisCell(f.Time), key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
 		value, value64, render.Bool(len(f.key) < f.keySize || len(f.value) < f.valueSize), render.Int(f.Offset+1), none)
 }
 

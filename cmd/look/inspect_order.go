@@ -4,7 +4,6 @@ package look
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +79,7 @@ func (o *orderFlags) parse(c *cobra.Command, terminal bool) error {
 	}
 	d, err := offset.ParseDuration(o.inactive)
 	if err != nil {
-		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--inactive: %w", err), Hint: cli.HintOf(err)}
+		return cli.FlagFault("--inactive", err)
 	}
 	o.idleFor = d
 	return nil

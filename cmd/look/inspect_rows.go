@@ -357,3 +357,11 @@ func leaderEpochCell(e offset.LeaderEpoch) render.Cell {
 	}
 	return render.None()
 }
+
+// millisCell is a record's time in Kafka's milliseconds, none where it has no time.
+func millisCell(t time.Time) render.Cell {
+	if t.IsZero() {
+		return render.None()
+	}
+	return render.Int(t.UnixMilli())
+}

@@ -116,7 +116,7 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 		}
 		p, err := offset.ParseOffset(o.atOffset)
 		if err != nil {
-			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--at-offset: %w", err), Hint: cli.HintOf(err)}
+			return cli.FlagFault("--at-offset", err)
 		}
 		o.at, o.position, o.chosen = &p.N, p, true
 		if o.rules.OutOfRange == offset.OutOfRangeFail && !cmd.Flags().Changed("out-of-range") {

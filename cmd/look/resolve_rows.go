@@ -180,11 +180,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 		if r.found != nil && r.found.Offset != r.target.Offset {
 			detail = strings.TrimSpace(detail + " the first record from there on has offset " + text.Count(r.found.Offset))
 		}
-		ms := render.None()
-		if !at.IsZero() {
-			ms = render.Int(at.UnixMilli())
-		}
-		w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), off, render.Time(at), ms, requested, start, end, render.IntPtr(o.atMost(r)), how, render.Text(detail), cli.ErrCell(r.err))
+		w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), off, render.Time(at), millisCell(at), requested, start, end, render.IntPtr(o.atMost(r)), how, render.Text(detail), cli.ErrCell(r.err))
 	}
 }
 

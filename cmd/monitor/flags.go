@@ -2,7 +2,6 @@
 package monitor
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +82,7 @@ func (m *monitorFlags) parse(c *cobra.Command, args []string) error {
 func parseDuration(flag, text string) (time.Duration, error) {
 	d, err := offset.ParseDuration(text)
 	if err != nil {
-		return 0, &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--%s: %w", flag, err), Hint: cli.HintOf(err)}
+		return 0, cli.FlagFault("--"+flag, err)
 	}
 	return d, nil
 }

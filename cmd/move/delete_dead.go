@@ -47,15 +47,15 @@ func (d *deadFlags) parse(whole bool) (err error) {
 		return cli.Usagef("leave the topics out", "--inactive, --state and --topic-gone choose whole groups, and topics were named")
 	}
 	for _, s := range d.states {
-		if !slices.ContainsFunc(inspect.GroupStates(), func(known string) bool { return strings.EqualFold(s, known) }) {
-			return cli.Usagef("use "+strings.Join(inspect.GroupStates(), ", "), "--state %q is not a state of a group", s)
+		if err := cli.CheckState(s); err != nil {
+			return err
 		}
 	}
 	if d.inactive == "" {
 		return nil
 	}
 	if d.idle, err = offset.ParseDuration(d.inactive); err != nil {
-		return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--inactive: %w", err), Hint: cli.HintOf(err)}
+		return cli.FlagFault("--inactive", err)
 	}
 	if d.idle <= 0 {
 		return cli.Usagef("such as 30d", "--inactive %s is not a time", d.inactive)

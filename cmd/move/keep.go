@@ -72,7 +72,7 @@ func (o *keepOptions) parse(c *cobra.Command, args []string) (err error) {
 	}
 	if o.long != "" {
 		if o.keep.For, err = offset.ParseDuration(o.long); err != nil {
-			return &cli.Fault{Kind: offset.KindUsage, Err: fmt.Errorf("--for: %w", err), Hint: cli.HintOf(err)}
+			return cli.FlagFault("--for", err)
 		}
 		if o.keep.For <= 0 || o.keep.For > longestKeep {
 			return cli.Usagef("such as 30d", "--for %s is not between 0 and ten years", o.long)
