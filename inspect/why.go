@@ -41,7 +41,7 @@ func (d Diagnosis) held() string {
 }
 
 func heldText(n int64) string {
-	return text.Plural(n, "more offset") + " held back by an open transaction"
+	return text.More(n, "offset") + " held back by an open transaction"
 }
 
 func (d Diagnosis) why(h Health) string {
