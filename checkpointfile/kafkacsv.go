@@ -31,7 +31,7 @@ var csvHeaders = []string{"group", "topic", "partition", "offset", "new-offset",
 
 // ReadKafkaCSV reads a reset file. It takes what editors and spreadsheets do to one (a byte order mark, CRLF, blank lines, a
 // header) and refuses everything else with line and column: another number of columns, a name that cannot be a topic, a
-// number that is no offset, the same partition twice. path is only named in errors, which are *FileError.
+// number that is not a valid offset, the same partition twice. path is only named in errors, which are *FileError.
 func ReadKafkaCSV(path string, r io.Reader) ([]CSVRow, error) {
 	data, err := wholefile.ReadAll(r, maxFile)
 	if err != nil {

@@ -30,7 +30,7 @@ type Action string
 const (
 	ActionCommit Action = "commit" // To is stored
 	ActionDelete Action = "delete" // the commit is removed
-	ActionNone   Action = "none"   // it stands where it should already
+	ActionNone   Action = "none"   // the commit is as requested already
 	ActionLeave  Action = "leave"  // a policy leaves it alone
 	ActionRefuse Action = "refuse" // no target under the rules in force; such a plan cannot be applied
 )

@@ -192,7 +192,7 @@ type PathMapping struct{ Old, New string }
 // Open reads the snapshot in the directory or _metadata file at path.
 //
 // A file that is not one is ErrNotSnapshot, another metadata version ErrVersion, a cut file ErrTruncated, and any damage
-// in the body is an error: nothing is reported then, since there is no place from which reading could go on. A damage in
+// in the body is an error: nothing is reported then, since the rest cannot be located. Damage in
 // one operator's own state is in Snapshot.OperatorErrors, with the other operators' positions beside it; so are state
 // files that are not there (MissingFileError).
 func Open(path string, opts Options) (*Snapshot, error) {

@@ -221,7 +221,7 @@ func (b *builder) element(rd *reading, ref *stateRef, file string, start int64, 
 	row.Subtask, row.Spans = &subtask, []Span{span}
 	k := partitionKey{s.cluster, s.topic, s.partition}
 	if i, ok := rd.index[k]; ok {
-		// Flink 1.18's bug repeats splits when such a state is restored, so twice the same is no damage.
+		// Flink 1.18's bug repeats splits when such a state is restored, so the same split twice is not damage.
 		old := &rd.parts[i]
 		if *old.Stored != s.start {
 			return 0, fmt.Errorf("partition %d of %s is in the state twice, at %d (subtask %d) and at %d (subtask %d)",
