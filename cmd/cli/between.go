@@ -56,7 +56,7 @@ func (b *BetweenFlags) Add(a *App, c *cobra.Command, from, until string, isolati
 	f.StringVar(&b.until, "until", "latest", until+", not included, a position `WORD`; +N counts from the start")
 	f.VarP(&b.group, "group", "g", "the `GROUP` whose commit current means")
 	f.StringVar(&b.isolation, "isolation", isolation.String(), "which end latest means: read_uncommitted (high watermark) or read_committed (last stable offset)")
-	b.policies.AddPolicies(f)
+	b.policies.addPolicies(f)
 	b.snap.Add(f)
 	b.origin.Add(c, f)
 	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions([]string{"read_committed", "read_uncommitted"}, cobra.ShellCompDirectiveNoFileComp))

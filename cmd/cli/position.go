@@ -47,11 +47,11 @@ func (p *PositionFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&p.duration, "by-duration", "", "the first record at or after a `DURATION` before now: 90m, 7d, P1DT2H")
 	f.StringVar(&p.fromFile, "from-file", "", "the offsets in a `FILE`")
 	f.StringVar(&p.toGroup, "to-group", "", "the commits of another `GROUP`")
-	p.AddPolicies(f)
+	p.addPolicies(f)
 }
 
-// AddPolicies adds what decides where a position has no plain answer.
-func (p *PositionFlags) AddPolicies(f *pflag.FlagSet) {
+// addPolicies adds what decides where a position has no plain answer.
+func (p *PositionFlags) addPolicies(f *pflag.FlagSet) {
 	f.StringVar(&p.outOfRange, "out-of-range", "fail", "an offset outside the log: `fail`, clamp or skip")
 	f.StringVar(&p.ifNone, "if-none", "latest", "no record at or after a time: `latest`, earliest, skip or fail")
 	f.StringVar(&p.ifExpired, "if-expired", "", "retention removed what was asked for: earliest or fail (default: earliest for a time, fail for a commit)")

@@ -10,11 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// ErrNegative says that an offset below 0 was to be stored. It is never sent.
-var ErrNegative = errors.New("an offset below 0 is not a position and is never sent")
+// errNegative says that an offset below 0 was to be stored. It is never sent.
+var errNegative = errors.New("an offset below 0 is not a position and is never sent")
 
-// ErrLeftOut says that the broker answered, and said nothing about the row.
-var ErrLeftOut = errors.New("the broker left it out of its answer")
+// errLeftOut says that the broker answered, and said nothing about the row.
+var errLeftOut = errors.New("the broker left it out of its answer")
 
 // NotSentError is a row of which no request reached a broker: what was stored before is stored now.
 type NotSentError struct{ Err error }
@@ -45,7 +45,7 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 // doubtful says that a broker's answer leaves open whether the row was stored. A coordinator answers REQUEST_TIMED_OUT while
 // its followers have not confirmed a write that is in its log already, and UNKNOWN_SERVER_ERROR for whatever went wrong in it.
 func doubtful(err error) bool {
-	return errors.Is(err, ErrLeftOut) || errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.UnknownServerError)
+	return errors.Is(err, errLeftOut) || errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.UnknownServerError)
 }
 
 // unsent says that a request did not leave: the connection was never made, or the client does not know the broker. kgo has

@@ -13,8 +13,8 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// ErrNoShareCall says that the broker cannot move share groups.
-var ErrNoShareCall = errors.New("the broker cannot move the start offsets of share groups: the call (AlterShareGroupOffsets, KIP-932) came with Kafka 4.1")
+// errNoShareCall says that the broker cannot move share groups.
+var errNoShareCall = errors.New("the broker cannot move the start offsets of share groups: the call (AlterShareGroupOffsets, KIP-932) came with Kafka 4.1")
 
 // ask sends one request for some rows. The answers are in the order of rows; the error is that there was none.
 func (t *task) ask(ctx context.Context, cl *kgo.Client, node int32, rows []int) (answers []error, err error) {
@@ -42,7 +42,7 @@ func (t *task) ask(ctx context.Context, cl *kgo.Client, node int32, rows []int) 
 		case all != nil:
 			answers[n] = all
 		case !ok:
-			answers[n] = ErrLeftOut
+			answers[n] = errLeftOut
 		default:
 			answers[n] = one
 		}
@@ -158,7 +158,7 @@ func (t *task) askRemoveGroup(ctx context.Context, cl *kgo.Client, node int32) (
 			return inspect.CodeError(g.ErrorCode, nil), nil
 		}
 	}
-	return ErrLeftOut, nil
+	return errLeftOut, nil
 }
 
 func (t *task) askMoveShare(ctx context.Context, cl *kgo.Client, node int32, rows []int) (byPart map[offset.Partition]error, all, err error) {
@@ -217,7 +217,7 @@ func (t *task) askRemoveShare(ctx context.Context, cl *kgo.Client, node int32, r
 // shareCall names the feature where the broker lacks the call.
 func shareCall(err error) error {
 	if errors.Is(err, inspect.ErrNoCall) {
-		return fmt.Errorf("%w (%w)", ErrNoShareCall, err)
+		return fmt.Errorf("%w (%w)", errNoShareCall, err)
 	}
 	return err
 }

@@ -14,8 +14,8 @@ type Right uint8
 
 // What is known of it.
 const (
-	RightUnknown Right = iota // the broker does not say
-	MayCommit
+	rightUnknown Right = iota // the broker does not say
+	mayCommit
 	MayNotCommit // READ on the group is missing
 )
 
@@ -30,14 +30,14 @@ func (describeGroupsV5) MaxVersion() int16 { return 5 }
 func MayI(ctx context.Context, cl *kgo.Client, group string) Right {
 	node, err := inspect.Coordinator(ctx, cl, group)
 	if err != nil {
-		return RightUnknown
+		return rightUnknown
 	}
 	// Raw: kadm does not cap the version, and its rights are not told from none where the group does not exist.
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups, req.IncludeAuthorizedOperations = []string{group}, true
 	resp, err := inspect.Call[*kmsg.DescribeGroupsResponse](ctx, cl, node, describeGroupsV5{req})
 	if err != nil || len(resp.Groups) != 1 || resp.Groups[0].ErrorCode != 0 {
-		return RightUnknown
+		return rightUnknown
 	}
 	return rightOf(resp.Groups[0].AuthorizedOperations)
 }
@@ -47,9 +47,9 @@ func rightOf(operations int32) Right {
 	has := func(op kmsg.ACLOperation) bool { return operations > 0 && operations&(1<<op) != 0 }
 	switch {
 	case !has(kmsg.ACLOperationDescribe):
-		return RightUnknown
+		return rightUnknown
 	case has(kmsg.ACLOperationRead):
-		return MayCommit
+		return mayCommit
 	}
 	return MayNotCommit
 }

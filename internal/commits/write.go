@@ -147,7 +147,7 @@ func firstOf(errs ...error) error {
 			return err
 		}
 	}
-	return ErrLeftOut
+	return errLeftOut
 }
 
 // whole stands for a job as a whole where a row's index is meant.
@@ -171,7 +171,7 @@ func newTask(index int, j Job, tell Tell) *task {
 	}
 	for i, r := range j.Rows {
 		if (j.Op == Commit || j.Op == MoveShare) && r.Offset < 0 {
-			tell(index, []int{i}, ErrNegative)
+			tell(index, []int{i}, errNegative)
 			continue
 		}
 		t.pending = append(t.pending, i)

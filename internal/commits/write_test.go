@@ -192,7 +192,7 @@ func TestLeftOut(t *testing.T) {
 	}
 	x := run(t, t.Context(), cl, Job{Group: "a", Op: Commit, Rows: rows("t", 1)}, Job{Group: "b", Op: Remove, Rows: rows("t", 1)}, Job{Group: "c", Op: RemoveGroup})
 	for job := range 3 {
-		if err := x.jobs[job]; sort(err) != "unknown" || !errors.Is(err, ErrLeftOut) {
+		if err := x.jobs[job]; sort(err) != "unknown" || !errors.Is(err, errLeftOut) {
 			t.Errorf("job %d: %v", job, err)
 		}
 	}
@@ -381,7 +381,7 @@ func TestNegativeIsNeverSent(t *testing.T) {
 		return nil, nil, false
 	})
 	x := run(t, t.Context(), cl, Job{Group: "g", Op: Commit, Rows: rows("t", 4, -1, -5)})
-	if x.rows[0][0] != nil || !errors.Is(x.rows[0][1], ErrNegative) || !errors.Is(x.rows[0][2], ErrNegative) {
+	if x.rows[0][0] != nil || !errors.Is(x.rows[0][1], errNegative) || !errors.Is(x.rows[0][2], errNegative) {
 		t.Errorf("got %v", x.rows[0])
 	}
 }

@@ -154,8 +154,8 @@ func parseCount(name string, v config.Value) (int64, error) {
 	return n, nil
 }
 
-// DefaultPort is where a broker is looked for when its address names no port.
-const DefaultPort = 9092
+// defaultPort is where a broker is looked for when its address names no port.
+const defaultPort = 9092
 
 // parseBrokers checks addresses, gives them a port and drops repeats (shells
 // and completion repeat flags). notes say which port was assumed.
@@ -211,8 +211,8 @@ func parseBroker(item string) (addr, note string, _ *config.Error) {
 		return "", "", badBroker("", "%q is not an address", item)
 	}
 	if port == "" {
-		port = strconv.Itoa(DefaultPort)
-		note = fmt.Sprintf("no port in %q: %d is used", item, DefaultPort)
+		port = strconv.Itoa(defaultPort)
+		note = fmt.Sprintf("no port in %q: %d is used", item, defaultPort)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", "", badBroker("", "the port of %q is not between 1 and 65535", item)

@@ -56,11 +56,11 @@ type Protected struct {
 	re      *regexp.Regexp
 }
 
-// Matches reports whether a group is protected by the entry: it is its literal
+// matches reports whether a group is protected by the entry: it is its literal
 // text, or matches it as a regular expression over the whole name, or as a
 // shell pattern. The last is on the safe side: payments-* written by somebody
 // who thought of shells must not protect nothing.
-func (p Protected) Matches(group string) bool {
+func (p Protected) matches(group string) bool {
 	if p.Pattern == group || p.re != nil && p.re.MatchString(group) {
 		return true
 	}
@@ -71,7 +71,7 @@ func (p Protected) Matches(group string) bool {
 // Protects returns the entry that protects a group, if one does.
 func (g Guards) Protects(group string) (Protected, bool) {
 	for _, p := range g.Protected {
-		if p.Matches(group) {
+		if p.matches(group) {
 			return p, true
 		}
 	}

@@ -27,9 +27,9 @@ type ProfileInfo struct {
 	ReadOnly  bool
 }
 
-// Profiles are the profiles of the configuration file, in its order. Current is
+// profiles are the profiles of the configuration file, in its order. Current is
 // the one that would be used without --profile.
-func (s *Settings) Profiles() []ProfileInfo {
+func (s *Settings) profiles() []ProfileInfo {
 	out := make([]ProfileInfo, 0, len(s.file.order))
 	for _, name := range s.file.order {
 		l := s.file.profiles[name]
@@ -55,7 +55,7 @@ func ProfilesOf(in Inputs) (path string, profiles []ProfileInfo, err error) {
 		return path, nil, err
 	}
 	s := &Settings{file: f, CurrentProfile: cmp.Or(env[envProfile], f.current)}
-	return path, s.Profiles(), nil
+	return path, s.profiles(), nil
 }
 
 // Use makes a profile the current one: it rewrites current_profile in the

@@ -107,7 +107,7 @@ func TestProfilesAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ps := s.Profiles()
+	ps := s.profiles()
 	if len(ps) != 3 || ps[0].Name != "cur" || !ps[0].Current || ps[1].Current || ps[2].ClusterID != "PROD" || !ps[2].ReadOnly || ps[2].Line != 18 {
 		t.Errorf("%+v", ps)
 	}
@@ -118,13 +118,13 @@ func TestProfilesAndRows(t *testing.T) {
 			t.Errorf("a secret is shown: %+v", r)
 		}
 	}
-	if r := found["sasl.password"]; r.Value != Mask || !r.Secret || r.Source.String() != "environment KOFFSET_SASL_PASSWORD" {
+	if r := found["sasl.password"]; r.Value != mask || !r.Secret || r.Source.String() != "environment KOFFSET_SASL_PASSWORD" {
 		t.Errorf("%+v", r)
 	}
 	if r := found["brokers"]; r.Value != "cur:9092" || r.Source.String() != "profile cur (config.yaml:7)" {
 		t.Errorf("%+v", r)
 	}
-	rows, err := s.ProfileRows("cur")
+	rows, err := s.profileRows("cur")
 	if err != nil || len(rows) != 6 {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -133,7 +133,7 @@ func TestProfilesAndRows(t *testing.T) {
 			t.Errorf("a secret is shown: %+v", r)
 		}
 	}
-	if _, err := s.ProfileRows("name"); err == nil {
+	if _, err := s.profileRows("name"); err == nil {
 		t.Error("an unknown profile was shown")
 	}
 	path, ps, err := ProfilesOf(Inputs{Config: file, ConfigSet: true})

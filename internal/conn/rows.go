@@ -10,9 +10,9 @@ import (
 	"github.com/koffset/koffset/internal/config"
 )
 
-// Mask stands for a secret wherever settings are shown. Its length says nothing
+// mask stands for a secret wherever settings are shown. Its length says nothing
 // about the secret's.
-const Mask = "********"
+const mask = "********"
 
 // Row is one setting of `profile show --resolved`.
 type Row struct {
@@ -42,7 +42,7 @@ func (s *Settings) Rows() []Row {
 		r := Row{Key: k.Name, Value: v.Text, Source: v.Source}
 		switch {
 		case k.Secret:
-			r.Value, r.Secret = Mask, true
+			r.Value, r.Secret = mask, true
 		case k.Name == "brokers":
 			r.Value = strings.Join(s.Brokers, ",")
 		case k.Name == "state_dir":
@@ -97,15 +97,15 @@ func guardRows(name string, g Guards) []Row {
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
-		return Mask
+		return mask
 	}
 	return u.Redacted()
 }
 
-// ProfileRows are the settings that a profile itself makes, as `profile show
+// profileRows are the settings that a profile itself makes, as `profile show
 // NAME` prints them; nothing is merged. Unknown names are a *config.Error with
 // the nearest name.
-func (s *Settings) ProfileRows(name string) ([]Row, error) {
+func (s *Settings) profileRows(name string) ([]Row, error) {
 	l, ok := s.file.profiles[name]
 	if !ok {
 		return nil, s.file.unknownProfile(name, "")
@@ -121,7 +121,7 @@ func (s *Settings) ProfileRows(name string) ([]Row, error) {
 			r.Value = strings.Join(v.List, ",")
 		}
 		if k.Secret {
-			r.Value, r.Secret = Mask, true
+			r.Value, r.Secret = mask, true
 		}
 		if k.Name == "sasl.oauth.token_url" {
 			r.Value = redactURL(v.Text)

@@ -66,10 +66,6 @@ func (in Inputs) flag(s offset.Setting) string {
 	return "flag " + in.Spell(name)
 }
 
-// DefaultTimeout bounds each phase that talks to Kafka unless something else
-// was asked for.
-const DefaultTimeout = 30 * time.Second
-
 // Settings are the outcome of Load: every value, where it came from, and what
 // should be said about it.
 type Settings struct {

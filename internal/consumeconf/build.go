@@ -58,7 +58,7 @@ func (r *Resolved) Build(scope Scope, clock offset.Clock) (Run, error) {
 		}
 	}
 	c.Group = r.Get(GroupID).Text
-	x.flag(ShareGroup) // it counted when the jobs were read
+	x.flag(shareGroup) // it counted when the jobs were read
 	x.start(&out, clock)
 	x.end(&out, clock)
 	x.policies(c)
@@ -278,10 +278,10 @@ func (x *reader) storage(out *Run) {
 			x.fail(v, "give "+ChkDir, "%s keeps checkpoints in a folder, and none is named", v.Text)
 		}
 	}
-	if w := x.word(ChkStorage); w != "" {
-		conflict(x.r.Get(ChkStorage), w == "jobmanager")
+	if w := x.word(chkStorage); w != "" {
+		conflict(x.r.Get(chkStorage), w == "jobmanager")
 	}
-	v := x.r.Get(Backend)
+	v := x.r.Get(backend)
 	switch strings.ToLower(v.Text) {
 	case "":
 	case "jobmanager":
@@ -289,17 +289,17 @@ func (x *reader) storage(out *Run) {
 	case "filesystem":
 		conflict(v, false)
 	default:
-		out.noEffect(v, "", Backend+"="+v.Text, "the engine keeps positions and no other state")
+		out.noEffect(v, "", backend+"="+v.Text, "the engine keeps positions and no other state")
 	}
 }
 
 // fetching reads what a Java consumer sizes its fetches with.
 func (x *reader) fetching(out *Run) {
 	f := &out.Config.Fetch
-	f.MaxPoll = int(x.count(MaxPoll))
-	f.MaxBytes, f.MaxPartitionBytes, f.MinBytes = x.fetchSize(out, FetchMaxBytes), x.fetchSize(out, FetchPartBytes), x.fetchSize(out, FetchMinBytes)
-	f.MaxWait = x.span(FetchMaxWait)
-	f.Rack = x.r.Get(Rack).Text
+	f.MaxPoll = int(x.count(maxPoll))
+	f.MaxBytes, f.MaxPartitionBytes, f.MinBytes = x.fetchSize(out, FetchMaxBytes), x.fetchSize(out, fetchPartBytes), x.fetchSize(out, fetchMinBytes)
+	f.MaxWait = x.span(fetchMaxWait)
+	f.Rack = x.r.Get(rack).Text
 }
 
 // assignors reads Java's names of the ways to share partitions.

@@ -27,17 +27,17 @@ const (
 	KeyDeserializer   = "properties.key.deserializer"
 	ValueDeserializer = "properties.value.deserializer"
 	FetchMaxBytes     = "properties.fetch.max.bytes"
-	FetchPartBytes    = "properties.max.partition.fetch.bytes"
+	fetchPartBytes    = "properties.max.partition.fetch.bytes"
 	GroupProtocol     = "properties.group.protocol"
 	InstanceID        = "properties.group.instance.id"
 	SessionTimeout    = "properties.session.timeout.ms"
 	Heartbeat         = "properties.heartbeat.interval.ms"
 	PollInterval      = "properties.max.poll.interval.ms"
 	Assignors         = "properties.partition.assignment.strategy"
-	MaxPoll           = "properties.max.poll.records"
-	FetchMinBytes     = "properties.fetch.min.bytes"
-	FetchMaxWait      = "properties.fetch.max.wait.ms"
-	Rack              = "properties.client.rack"
+	maxPoll           = "properties.max.poll.records"
+	fetchMinBytes     = "properties.fetch.min.bytes"
+	fetchMaxWait      = "properties.fetch.max.wait.ms"
+	rack              = "properties.client.rack"
 	ChkInterval       = "execution.checkpointing.interval"
 	ChkMode           = "execution.checkpointing.mode"
 	ChkTimeout        = "execution.checkpointing.timeout"
@@ -47,8 +47,8 @@ const (
 	ChkRetention      = "execution.checkpointing.externalized-checkpoint-retention"
 	ChkRetained       = "execution.checkpointing.num-retained"
 	ChkDir            = "execution.checkpointing.dir"
-	ChkStorage        = "execution.checkpointing.storage"
-	Backend           = "state.backend.type"
+	chkStorage        = "execution.checkpointing.storage"
+	backend           = "state.backend.type"
 	Restore           = "execution.state-recovery.path"
 	RestoreWith       = "restore_with"
 	JobName           = "pipeline.name"
@@ -71,7 +71,7 @@ const (
 	RollSize          = "roll_size"
 	Format            = "format"
 	MetricsListen     = "metrics_listen"
-	ShareGroup        = "share_group"
+	shareGroup        = "share_group"
 	StoreURL          = "offset_store"
 )
 
@@ -112,8 +112,8 @@ func keys() []config.Key {
 		{Name: ChkConcurrent, Builtin: "1", Why: "how many checkpoints may overlap"},
 		{Name: ChkTolerable, Builtin: "0", Why: "how many may fail in a row"},
 		{Name: ChkDir, Old: []string{"state.checkpoints.dir", "state.backend.fs.checkpointdir"}, Why: "where checkpoints are kept"},
-		{Name: ChkStorage, Old: []string{"state.checkpoint-storage"}, Why: "in memory or on disk"},
-		{Name: Backend, Old: []string{"state.backend"}, Why: "Flink's state backend"},
+		{Name: chkStorage, Old: []string{"state.checkpoint-storage"}, Why: "in memory or on disk"},
+		{Name: backend, Old: []string{"state.backend"}, Why: "Flink's state backend"},
 		{Name: ChkRetained, Builtin: "1", Old: []string{"state.checkpoints.num-retained"}, Why: "how many completed ones are kept"},
 		{Name: ChkRetention, Builtin: "RETAIN_ON_CANCELLATION", Why: "which checkpoints survive the run"},
 		{Name: Restore, Old: []string{"execution.savepoint.path"}, Same: []string{"restore"}, Why: "the checkpoint to continue from"},
@@ -126,14 +126,14 @@ func keys() []config.Key {
 		{Name: Heartbeat, Why: "how often a member says that it lives"},
 		{Name: PollInterval, Why: "how long a rebalance waits for a member"},
 		{Name: Assignors, Why: "how members share partitions"},
-		{Name: MaxPoll, Why: "how many records are taken at a time"},
-		{Name: FetchMinBytes, Why: "a broker waits for so many bytes"},
-		{Name: FetchMaxWait, Why: "and for so long (500 ms by default)"},
-		{Name: Rack, Why: "the rack whose replica is read"},
+		{Name: maxPoll, Why: "how many records are taken at a time"},
+		{Name: fetchMinBytes, Why: "a broker waits for so many bytes"},
+		{Name: fetchMaxWait, Why: "and for so long (500 ms by default)"},
+		{Name: rack, Why: "the rack whose replica is read"},
 		{Name: Rate, Why: "how fast records are handed on"},
 		{Name: Ramp, Why: "how long the rate takes to grow"},
 		{Name: FetchMaxBytes, Why: "the most of one fetch response"},
-		{Name: FetchPartBytes, Why: "the most of one partition in it"},
+		{Name: fetchPartBytes, Why: "the most of one partition in it"},
 		{Name: KeyDeserializer, Why: "how keys are printed"},
 		{Name: ValueDeserializer, Why: "how values are printed"},
 		{Name: Format, Why: "how records are printed"},
@@ -141,7 +141,7 @@ func keys() []config.Key {
 		{Name: RollSize, Builtin: "1GiB", Why: "when a file is closed and the next begun"},
 		{Name: StoreURL, Why: "positions are saved there too"},
 		{Name: MetricsListen, Why: "address of metrics and health"},
-		{Name: ShareGroup, Builtin: "false", Why: "two jobs may use one group.id"},
+		{Name: shareGroup, Builtin: "false", Why: "two jobs may use one group.id"},
 	}
 }
 
@@ -213,7 +213,7 @@ func Words(name string) []string {
 		return []string{"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"}
 	case RestoreWith:
 		return []string{"old", "new"}
-	case ChkStorage:
+	case chkStorage:
 		return []string{"jobmanager", "filesystem"}
 	case GroupProtocol:
 		return []string{"classic", "consumer"}

@@ -99,9 +99,9 @@ func (x *reader) notZero(key string, zero bool, least string) {
 
 var flinkDuration = regexp.MustCompile(`^(\d+)\s*([a-zµ]*)$`)
 
-// ParseDuration reads Flink's lengths of time (10 min, 30s, 500 ms; a bare number is milliseconds) and koffset's (90m, 7d,
+// parseDuration reads Flink's lengths of time (10 min, 30s, 500 ms; a bare number is milliseconds) and koffset's (90m, 7d,
 // PT1H).
-func ParseDuration(s string) (time.Duration, bool) {
+func parseDuration(s string) (time.Duration, bool) {
 	if m := flinkDuration.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s))); m != nil {
 		n, err := strconv.ParseInt(m[1], 10, 64)
 		per, ok := map[string]time.Duration{
@@ -133,7 +133,7 @@ func (x *reader) duration(key string) time.Duration {
 	if v.Text == "" {
 		return 0
 	}
-	d, ok := ParseDuration(v.Text)
+	d, ok := parseDuration(v.Text)
 	if !ok {
 		x.fail(v, "write 30s, 10 min, 1h, or milliseconds", "%q is not a length of time", v.Text)
 	}
@@ -147,8 +147,8 @@ func (x *reader) duration(key string) time.Duration {
 
 var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)$`)
 
-// ParseSize reads a number of bytes: 10MiB, 64mb, 512k, 1048576. All units are powers of 1024, as in Flink and Kafka.
-func ParseSize(s string) (int64, bool) {
+// parseSize reads a number of bytes: 10MiB, 64mb, 512k, 1048576. All units are powers of 1024, as in Flink and Kafka.
+func parseSize(s string) (int64, bool) {
 	m := sizeForm.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, false
@@ -167,7 +167,7 @@ func (x *reader) size(key string) int64 {
 	if v.Text == "" {
 		return 0
 	}
-	n, ok := ParseSize(v.Text)
+	n, ok := parseSize(v.Text)
 	if !ok {
 		x.fail(v, "write 10MiB, 64mb or a number of bytes", "%q is not a size", v.Text)
 	}
@@ -203,7 +203,7 @@ func ParseRate(s string) (consume.Rate, bool) {
 			r.Records = n / per
 			continue
 		}
-		n, ok := ParseSize(amount)
+		n, ok := parseSize(amount)
 		if !ok || n <= 0 || r.Bytes != 0 {
 			return r, false
 		}

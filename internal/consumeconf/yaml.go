@@ -106,7 +106,7 @@ func (s *Set) checkShared() error {
 			case !ok:
 			case k.Name == GroupID:
 				group, o.source = v.Text, v.Source
-			case k.Name == ShareGroup:
+			case k.Name == shareGroup:
 				o.shared = strings.EqualFold(v.Text, "true")
 			}
 		}

@@ -13,18 +13,18 @@ type Partitioner string
 
 // The partitioners that producers have as their default or offer.
 const (
-	Murmur2 Partitioner = "murmur2" // the Java client, franz-go, and librdkafka's murmur2
-	CRC32   Partitioner = "crc32"   // librdkafka's consistent_random, its default: Python, Go, .NET, kcat
-	FNV1a   Partitioner = "fnv1a"   // sarama
+	murmur2 Partitioner = "murmur2" // the Java client, franz-go, and librdkafka's murmur2
+	crc     Partitioner = "crc32"   // librdkafka's consistent_random, its default: Python, Go, .NET, kcat
+	fnv1a   Partitioner = "fnv1a"   // sarama
 )
 
 // Partitioners are all of them.
-func Partitioners() []string { return []string{string(Murmur2), string(CRC32), string(FNV1a)} }
+func Partitioners() []string { return []string{string(murmur2), string(crc), string(fnv1a)} }
 
 // ParsePartitioner reads the word.
 func ParsePartitioner(s string) (Partitioner, error) {
 	switch p := Partitioner(s); p {
-	case Murmur2, CRC32, FNV1a:
+	case murmur2, crc, fnv1a:
 		return p, nil
 	}
 	return "", fmt.Errorf("%q is not a partitioner that is known", s)
@@ -35,9 +35,9 @@ func ParsePartitioner(s string) (Partitioner, error) {
 // librdkafka's does so with the empty one.
 func (p Partitioner) Partition(key []byte, n int32) (partition int32, ok bool) {
 	switch p {
-	case CRC32:
+	case crc:
 		return int32(crc32.ChecksumIEEE(key) % uint32(n)), len(key) > 0
-	case FNV1a:
+	case fnv1a:
 		h := fnv.New32a()
 		_, _ = h.Write(key) // never an error
 		in := int32(h.Sum32()) % n

@@ -19,7 +19,7 @@ func TestPartitioners(t *testing.T) {
 	})).ForTopic("t")
 	for i := range 500 {
 		key := []byte(fmt.Sprint("key-", i))
-		if got, _ := FNV1a.Partition(key, 12); int(got) != sarama.Partition(&kgo.Record{Key: key}, 12) {
+		if got, _ := fnv1a.Partition(key, 12); int(got) != sarama.Partition(&kgo.Record{Key: key}, 12) {
 			t.Errorf("fnv1a puts %s on %d", key, got)
 		}
 	}
@@ -29,10 +29,10 @@ func TestPartitioners(t *testing.T) {
 		key  string
 		hash uint32
 	}{
-		{Murmur2, "21", uint32(0xFFFFFFFF&(1<<32-973932308)) & 0x7fffffff},
-		{Murmur2, "foobar", uint32(0xFFFFFFFF&(1<<32-790332482)) & 0x7fffffff},
-		{Murmur2, "a-little-bit-long-string", uint32(0xFFFFFFFF&(1<<32-985981536)) & 0x7fffffff},
-		{CRC32, "123456789", 0xcbf43926}, // the check value of the CRC
+		{murmur2, "21", uint32(0xFFFFFFFF&(1<<32-973932308)) & 0x7fffffff},
+		{murmur2, "foobar", uint32(0xFFFFFFFF&(1<<32-790332482)) & 0x7fffffff},
+		{murmur2, "a-little-bit-long-string", uint32(0xFFFFFFFF&(1<<32-985981536)) & 0x7fffffff},
+		{crc, "123456789", 0xcbf43926}, // the check value of the CRC
 	} {
 		for _, n := range []int32{1, 7, 12, 300} {
 			if got, ok := c.by.Partition([]byte(c.key), n); !ok || got != int32(c.hash%uint32(n)) {
@@ -40,10 +40,10 @@ func TestPartitioners(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := CRC32.Partition(nil, 12); ok {
+	if _, ok := crc.Partition(nil, 12); ok {
 		t.Error("librdkafka puts an empty key on any partition")
 	}
-	if p, ok := Murmur2.Partition(nil, 12); !ok || p < 0 || p > 11 {
+	if p, ok := murmur2.Partition(nil, 12); !ok || p < 0 || p > 11 {
 		t.Errorf("the empty key is on %d", p)
 	}
 	if _, err := ParsePartitioner("random"); err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/koffset/koffset/offset"
 )
 
-// DefaultMemory bounds what decompressed batches take at once.
-const DefaultMemory int64 = 64 << 20
+// defaultMemory bounds what decompressed batches take at once.
+const defaultMemory int64 = 64 << 20
 
 // Query says what to look for, and where.
 type Query struct {
@@ -117,7 +117,7 @@ func Scan(ctx context.Context, q Query) *Report {
 		s.Progress = func(int64, int64) {}
 	}
 	if s.Memory == 0 {
-		s.Memory = DefaultMemory
+		s.Memory = defaultMemory
 	}
 	for _, span := range q.Spans {
 		p := &part{Part: Part{Span: span, Read: span.From}, scan: s, pos: span.From, reported: span.From}
@@ -158,7 +158,7 @@ func (p *part) visit(rec records.Record) (more bool) {
 	if p.pos >= p.Until || p.Records%reportEvery == 0 { // a walk that ends with its first answer is asked nothing
 		p.answered()
 	}
-	answer, err := p.Where.Ask(p.ctx, rec.Record)
+	answer, err := p.Where.ask(p.ctx, rec.Record)
 	switch answer {
 	case No:
 		return true
@@ -186,7 +186,7 @@ func (p *part) match(rec records.Record) (more bool) {
 	}
 	p.note(rec)
 	p.report.Matches++
-	more = p.Match == nil || p.Match(rec.Record, p.Where.How(p.ctx, rec.Record))
+	more = p.Match == nil || p.Match(rec.Record, p.Where.how(p.ctx, rec.Record))
 	if more && (p.Max == 0 || p.report.Matches < p.Max) {
 		return true
 	}

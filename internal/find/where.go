@@ -49,9 +49,9 @@ func NewWhere(conditions ...Condition) Where {
 // Any says that there are conditions.
 func (w Where) Any() bool { return len(w.conditions) > 0 }
 
-// Ask asks all conditions, the cheap ones first, until one says no. The answer is Yes where all do; one that could not be asked
+// ask asks all conditions, the cheap ones first, until one says no. The answer is Yes where all do; one that could not be asked
 // counts only where all others say yes. err is why, for [Failed].
-func (w Where) Ask(ctx context.Context, r *kgo.Record) (answer Answer, err error) {
+func (w Where) ask(ctx context.Context, r *kgo.Record) (answer Answer, err error) {
 	answer = Yes
 	for _, i := range w.order {
 		a, _, why := w.conditions[i].ask(ctx, r)
@@ -65,8 +65,8 @@ func (w Where) Ask(ctx context.Context, r *kgo.Record) (answer Answer, err error
 	return answer, err
 }
 
-// How names the conditions of a record that matches, in the order in which they were given: a pattern says where it matched.
-func (w Where) How(ctx context.Context, r *kgo.Record) []string {
+// how names the conditions of a record that matches, in the order in which they were given: a pattern says where it matched.
+func (w Where) how(ctx context.Context, r *kgo.Record) []string {
 	out := make([]string, 0, len(w.conditions))
 	for _, c := range w.conditions {
 		_, in, _ := c.ask(ctx, r)

@@ -63,7 +63,7 @@ func TestConditions(t *testing.T) {
 	} {
 		var got []string
 		for name, r := range all {
-			if a, _ := NewWhere(c.one).Ask(t.Context(), r); a == Yes {
+			if a, _ := NewWhere(c.one).ask(t.Context(), r); a == Yes {
 				got = append(got, name)
 			}
 		}
@@ -78,19 +78,19 @@ func TestWhereJoinsByAndAndTellsWhich(t *testing.T) {
 	t.Parallel()
 	r := &kgo.Record{Key: []byte("k1"), Value: []byte(`{"a":1}`), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}}}
 	w := NewWhere(must(JQ(".a == 1")), must(Match("a")), Key([]byte("k1")), Header("h", []byte("v")))
-	if a, err := w.Ask(t.Context(), r); a != Yes || err != nil {
+	if a, err := w.ask(t.Context(), r); a != Yes || err != nil {
 		t.Fatalf("all hold, and the answer is %v, %v", a, err)
 	}
-	if got := strings.Join(w.How(t.Context(), r), ", "); got != "jq, match value, key, header h" {
+	if got := strings.Join(w.how(t.Context(), r), ", "); got != "jq, match value, key, header h" {
 		t.Errorf("the conditions are told as %q", got)
 	}
-	if got := strings.Join(NewWhere(must(Match("k"))).How(t.Context(), r), ", "); got != "match key" {
+	if got := strings.Join(NewWhere(must(Match("k"))).how(t.Context(), r), ", "); got != "match key" {
 		t.Errorf("a pattern in the key is told as %q", got)
 	}
-	if a, _ := NewWhere(must(Match("k")), Key([]byte("k2"))).Ask(t.Context(), r); a != No {
+	if a, _ := NewWhere(must(Match("k")), Key([]byte("k2"))).ask(t.Context(), r); a != No {
 		t.Errorf("one of two conditions holds, and the answer is %v", a)
 	}
-	if a, _ := NewWhere().Ask(t.Context(), r); a != Yes {
+	if a, _ := NewWhere().ask(t.Context(), r); a != Yes {
 		t.Errorf("without conditions every record matches, and the answer is %v", a)
 	}
 }
@@ -118,7 +118,7 @@ func TestNotAskedIsNotNo(t *testing.T) {
 		{"no time, and no JSON", NewWhere(expr, Between(time.Unix(0, 0), time.Unix(1, 0))), text, NoTime},
 		{"stops", NewWhere(must(JQ("halt"))), number, No},
 	} {
-		got, err := c.w.Ask(t.Context(), c.r)
+		got, err := c.w.ask(t.Context(), c.r)
 		if got != c.want || (got == Failed) != (err != nil) {
 			t.Errorf("%s: %v, %v, not %v", c.name, got, err, c.want)
 		}
@@ -127,7 +127,7 @@ func TestNotAskedIsNotNo(t *testing.T) {
 
 func TestAnExpressionThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	a, err := NewWhere(must(JQ("repeat(1) | select(false)"))).Ask(t.Context(), &kgo.Record{Value: []byte("1")})
+	a, err := NewWhere(must(JQ("repeat(1) | select(false)"))).ask(t.Context(), &kgo.Record{Value: []byte("1")})
 	if a != Failed || err == nil || !strings.Contains(err.Error(), "took longer") {
 		t.Errorf("%v, %v", a, err)
 	}

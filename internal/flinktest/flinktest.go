@@ -17,8 +17,8 @@ func I32(v int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 // I64 is a long.
 func I64(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 
-// ASCII is writeUTF of a string of ASCII characters without NUL, which Java writes as they are.
-func ASCII(s string) []byte {
+// ascii is writeUTF of a string of ASCII characters without NUL, which Java writes as they are.
+func ascii(s string) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(s))), s...)
 }
 
@@ -32,17 +32,17 @@ func Code(c byte, parts ...[]byte) []byte { return append([]byte{c}, Cat(parts..
 func List(parts ...[]byte) []byte { return Cat(I32(len(parts)), Cat(parts...)) }
 
 // Inline is a ByteStreamStateHandle.
-func Inline(data []byte) []byte { return Code(1, ASCII("a handle"), I32(len(data)), data) }
+func Inline(data []byte) []byte { return Code(1, ascii("a handle"), I32(len(data)), data) }
 
 // InFile is a FileStateHandle: an absolute path.
-func InFile(path string, size int) []byte { return Code(2, I64(int64(size)), ASCII(path)) }
+func InFile(path string, size int) []byte { return Code(2, I64(int64(size)), ascii(path)) }
 
 // RelFile is a RelativeFileStateHandle.
-func RelFile(path string, size int) []byte { return Code(6, ASCII(path), I64(int64(size))) }
+func RelFile(path string, size int) []byte { return Code(6, ascii(path), I64(int64(size))) }
 
-// Payload is a Kafka split without its frame.
-func Payload(topic string, partition int, start, stop int64) []byte {
-	return Cat(ASCII(topic), I32(partition), I64(start), I64(stop))
+// payload is a Kafka split without its frame.
+func payload(topic string, partition int, start, stop int64) []byte {
+	return Cat(ascii(topic), I32(partition), I64(start), I64(stop))
 }
 
 // Element is a split as SourceReaderState holds it.
@@ -79,17 +79,17 @@ func InlineKeyed(int) []byte {
 	for i := range 128 {
 		groups = append(groups, I64(int64(i)*70))
 	}
-	return Code(12, I32(0), List(groups...), Inline(make([]byte, 8900)), ASCII(handleID))
+	return Code(12, I32(0), List(groups...), Inline(make([]byte, 8900)), ascii(handleID))
 }
 
 // IncrementalKeyed is handles on RocksDB's files.
 func IncrementalKeyed(i int) []byte {
 	var files [][]byte
 	for k := range 76 {
-		files = append(files, Cat(ASCII(fmt.Sprintf("%06d.sst", k)), InFile(fmt.Sprintf(
+		files = append(files, Cat(ascii(fmt.Sprintf("%06d.sst", k)), InFile(fmt.Sprintf(
 			"s3://bucket/flink/checkpoints/5a15acc057ea89cab90181945de82119/shared/%08x-8d0e-4d2a-9d0e-%012x", i, k), 1<<26)))
 	}
-	return Code(11, I64(7), ASCII(handleID), I32(0), I32(128), I64(5), RelFile("meta", 100), List(files...), List(), ASCII("id"))
+	return Code(11, I64(7), ascii(handleID), I32(0), I32(128), I64(5), RelFile("meta", 100), List(files...), List(), ascii("id"))
 }
 
 const (
@@ -117,7 +117,7 @@ func (l Large) Write(w io.Writer) error {
 }
 
 func operator(name, uid string, id byte, subtasks int) []byte {
-	return Cat(ASCII(name), ASCII(uid), bytes.Repeat([]byte{id}, 16), I32(subtasks), I32(max(128, subtasks)), []byte{0}, I32(subtasks))
+	return Cat(ascii(name), ascii(uid), bytes.Repeat([]byte{id}, 16), I32(subtasks), I32(max(128, subtasks)), []byte{0}, I32(subtasks))
 }
 
 func (l Large) source(out *sticky) {
@@ -127,9 +127,9 @@ func (l Large) source(out *sticky) {
 		var at [][]byte
 		for p := i; p < l.Partitions; p += readers {
 			at = append(at, I64(int64(len(stream))))
-			stream = append(stream, Element(0, Payload("a-topic-of-the-shop", p, int64(p)*1000, -1<<63))...)
+			stream = append(stream, Element(0, payload("a-topic-of-the-shop", p, int64(p)*1000, -1<<63))...)
 		}
-		handle := Code(4, I32(1), ASCII("SourceReaderState"), []byte{0}, List(at...), Inline(stream))
+		handle := Code(4, I32(1), ascii("SourceReaderState"), []byte{0}, List(at...), Inline(stream))
 		out.put(I32(i), I32(1), handle, I32(0), []byte{0, 0}, I32(0), I32(0))
 	}
 }

@@ -64,8 +64,8 @@ type node struct {
 	props string
 }
 
-// StartTimeout bounds the start of a cluster. One broker takes about 5 s on two idle cores.
-const StartTimeout = 2 * time.Minute
+// startTimeout bounds the start of a cluster. One broker takes about 5 s on two idle cores.
+const startTimeout = 2 * time.Minute
 
 // Start starts a cluster of its own for one test and ends it with the test. Tests that only need a broker share one through [Shared].
 func Start(t testing.TB, opts Options) *Kafka {
@@ -80,7 +80,7 @@ func Start(t testing.TB, opts Options) *Kafka {
 
 // StartKafka formats and starts a cluster and waits until all of its brokers answer. [Kafka.Close] ends it and removes its data.
 func StartKafka(ctx context.Context, opts Options) (*Kafka, error) {
-	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	jars, err := Jars(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (k *Kafka) configure(opts Options) error {
 		}
 		if opts.Proxied {
 			n.inner, n.peers = ports[4*i+1], ports[4*i+3]
-			if n.proxy, err = NewProxy(n.addr(), fmt.Sprintf("127.0.0.1:%d", n.inner)); err != nil {
+			if n.proxy, err = newProxy(n.addr(), fmt.Sprintf("127.0.0.1:%d", n.inner)); err != nil {
 				return fmt.Errorf("%w: %v", errPortTaken, err)
 			}
 		}
@@ -403,7 +403,7 @@ func (k *Kafka) Restart(t testing.TB) {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := k.wait(ctx); err != nil {
 		t.Fatal(err)

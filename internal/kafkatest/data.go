@@ -155,9 +155,9 @@ func Bounds(t testing.TB, cl *kgo.Client, topic string) []PartitionBounds {
 		t.Fatalf("bounds of %s: the topic is unknown", topic)
 	}
 	n := int32(len(tp.Partitions))
-	starts := ListOffsets(t, cl, topic, n, -2, 0)
-	stable := ListOffsets(t, cl, topic, n, -1, 1)
-	ends := ListOffsets(t, cl, topic, n, -1, 0)
+	starts := listOffsets(t, cl, topic, n, -2, 0)
+	stable := listOffsets(t, cl, topic, n, -1, 1)
+	ends := listOffsets(t, cl, topic, n, -1, 0)
 	bounds := make([]PartitionBounds, n)
 	for p := range bounds {
 		bounds[p] = PartitionBounds{Start: starts[p].Offset, LastStable: stable[p].Offset, End: ends[p].Offset}
@@ -172,9 +172,9 @@ type Listed struct {
 	LeaderEpoch int32
 }
 
-// ListOffsets asks partitions 0..n-1 for a timestamp in epoch milliseconds, or for one of the protocol's negative commands.
+// listOffsets asks partitions 0..n-1 for a timestamp in epoch milliseconds, or for one of the protocol's negative commands.
 // isolation is 0 for read_uncommitted, 1 for read_committed.
-func ListOffsets(t testing.TB, cl *kgo.Client, topic string, partitions int32, timestampMs int64, isolation int8) []Listed {
+func listOffsets(t testing.TB, cl *kgo.Client, topic string, partitions int32, timestampMs int64, isolation int8) []Listed {
 	t.Helper()
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.IsolationLevel = isolation

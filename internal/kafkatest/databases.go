@@ -33,14 +33,14 @@ type Database struct {
 func StartPostgres(t testing.TB) *Database {
 	t.Helper()
 	places := []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin"}
-	s := StartService(t, ServiceOptions{
+	s := startService(t, ServiceOptions{
 		Name: "postgres", Program: "postgres", Places: places, Package: "postgresql", User: "postgres",
 		Prepare: func(ctx context.Context, s *Service) error {
 			initdb, err := find("initdb", append([]string{filepath.Dir(s.path)}, places...))
 			if err != nil {
 				return err
 			}
-			password, err := s.WriteFile("password", DatabasePassword+"\n")
+			password, err := s.writeFile("password", DatabasePassword+"\n")
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func StartPostgres(t testing.TB) *Database {
 // StartMariaDB starts MariaDB. The URL is the address form of most tools: mysql://user:password@host:port/database.
 func StartMariaDB(t testing.TB) *Database {
 	t.Helper()
-	s := StartService(t, ServiceOptions{
+	s := startService(t, ServiceOptions{
 		Name: "mariadb", Program: "mariadbd", Places: []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"}, Package: "mariadb-server",
 		User: "mysql",
 		Prepare: func(ctx context.Context, s *Service) error {
@@ -93,7 +93,7 @@ func StartMariaDB(t testing.TB) *Database {
 			setup := fmt.Sprintf("create database if not exists %[1]s;\n"+
 				"create user if not exists '%[2]s'@'%%' identified by '%[3]s';\n"+
 				"grant all on %[1]s.* to '%[2]s'@'%%';\n", DatabaseName, DatabaseUser, DatabasePassword)
-			file, err := s.WriteFile("setup.sql", setup)
+			file, err := s.writeFile("setup.sql", setup)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func StartMariaDB(t testing.TB) *Database {
 // StartRedis starts Redis with a password for the default user, and an append-only file, so that a restart keeps what was written.
 func StartRedis(t testing.TB) *Database {
 	t.Helper()
-	s := StartService(t, ServiceOptions{
+	s := startService(t, ServiceOptions{
 		Name: "redis", Program: "redis-server", Places: []string{"/usr/bin", "/usr/local/bin"}, Package: "redis-server", User: "redis",
 		Args: func(s *Service) []string {
 			return []string{"--port", itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir, "--save", "",

@@ -22,7 +22,7 @@ func checkFixtures(t *testing.T, cl *kgo.Client) {
 		if got := Bounds(t, cl, f.Topic); !slices.Equal(got, want) {
 			t.Errorf("bounds %v, want %v", got, want)
 		}
-		for _, l := range ListOffsets(t, cl, f.Topic, 3, F1Start+500, 0) {
+		for _, l := range listOffsets(t, cl, f.Topic, 3, F1Start+500, 0) {
 			if l.Offset != 5 || l.TimestampMs != F1Start+500 {
 				t.Errorf("half a second in: %+v, want offset 5 at its own time", l)
 			}
@@ -45,7 +45,7 @@ func checkFixtures(t *testing.T, cl *kgo.Client) {
 			t.Errorf("bounds %v, want %v", got, want)
 		}
 		offsets := func(ms int64) (os []int64) {
-			for _, l := range ListOffsets(t, cl, topic, 3, ms, 0) {
+			for _, l := range listOffsets(t, cl, topic, 3, ms, 0) {
 				os = append(os, l.Offset)
 			}
 			return os

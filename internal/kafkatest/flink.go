@@ -62,19 +62,8 @@ type Flink struct {
 	jobs int
 }
 
-// StartFlink starts a JVM for one test. Tests of a package share one through [Shared.Flink].
-func StartFlink(t testing.TB, v FlinkVersion) *Flink {
-	t.Helper()
-	f, err := NewFlink(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.Close)
-	return f
-}
-
-// NewFlink copies the jars, compiles the jobs, and starts the JVM. [Flink.Close] ends it.
-func NewFlink(ctx context.Context, v FlinkVersion) (*Flink, error) {
+// newFlink copies the jars, compiles the jobs, and starts the JVM. [Flink.Close] ends it.
+func newFlink(ctx context.Context, v FlinkVersion) (*Flink, error) {
 	dirs, err := flinkClasses(ctx, v)
 	if err != nil {
 		return nil, err
@@ -160,7 +149,7 @@ func (f *Flink) call(what string, args url.Values) (url.Values, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	args.Set("call", what)
-	over := time.AfterFunc(CallTimeout, func() { _ = f.proc.cmd.Process.Kill() })
+	over := time.AfterFunc(callTimeout, func() { _ = f.proc.cmd.Process.Kill() })
 	defer over.Stop()
 	_, err := io.WriteString(f.in, args.Encode()+"\n")
 	var line string
@@ -319,8 +308,8 @@ func (j *FlinkJob) Cancel(t testing.TB) {
 	j.id = ""
 }
 
-// Failure waits until the job has failed, and returns the exception with its causes.
-func (j *FlinkJob) Failure(t testing.TB) string {
+// failure waits until the job has failed, and returns the exception with its causes.
+func (j *FlinkJob) failure(t testing.TB) string {
 	t.Helper()
 	var err error
 	Until(t, "the Flink job fails", func() bool {

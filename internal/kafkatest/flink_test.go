@@ -48,7 +48,7 @@ func TestFlinkJob(t *testing.T) {
 				t.Errorf("after the restore: %+v, %d before", got, total)
 			}
 			o.Restore, o.From, o.Group = "", "committed", "flink.nobody."+string(v)
-			if why := f.Run(t, o).Failure(t); !strings.Contains(why, "NoOffsetForPartition") {
+			if why := f.Run(t, o).failure(t); !strings.Contains(why, "NoOffsetForPartition") {
 				t.Errorf("a start from no commit fails with %s", why)
 			}
 		})

@@ -73,8 +73,8 @@ func (k *Kafka) FreezeNode(t testing.TB, nodeID int) {
 	}
 }
 
-// ThawNode lets a frozen node go on.
-func (k *Kafka) ThawNode(t testing.TB, nodeID int) {
+// thawNode lets a frozen node go on.
+func (k *Kafka) thawNode(t testing.TB, nodeID int) {
 	t.Helper()
 	if err := k.node(t, nodeID).proc.signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (k *Kafka) ThawNode(t testing.TB, nodeID int) {
 // nodes answer and every partition is led and in sync.
 func (k *Kafka) Heal(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), StartTimeout) // also called from a cleanup, when the test's context is over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), startTimeout) // also called from a cleanup, when the test's context is over
 	defer cancel()
 	for _, n := range k.nodes {
 		if n.proxy != nil {
@@ -180,9 +180,9 @@ func Replicas(t testing.TB, cl *kgo.Client, topic string, partition int32, nodes
 	})
 }
 
-// OffsetsPartition is the partition of __consumer_offsets that holds a group, whose leader is the group's coordinator
+// offsetsPartition is the partition of __consumer_offsets that holds a group, whose leader is the group's coordinator
 // (Kafka's GroupCoordinatorService.partitionFor: the absolute value of the name's Java hash code, modulo the partitions).
-func OffsetsPartition(group string, partitions int32) int32 {
+func offsetsPartition(group string, partitions int32) int32 {
 	var h int32
 	for _, c := range utf16.Encode([]rune(group)) {
 		h = 31*h + int32(c)
@@ -196,7 +196,7 @@ func OffsetsPartition(group string, partitions int32) int32 {
 // GroupOn is a group's name, with the prefix, that lies on a partition of an offsets topic of so many.
 func GroupOn(prefix string, partition, partitions int32) string {
 	for i := 0; ; i++ {
-		if name := prefix + itoa(i); OffsetsPartition(name, partitions) == partition {
+		if name := prefix + itoa(i); offsetsPartition(name, partitions) == partition {
 			return name
 		}
 	}

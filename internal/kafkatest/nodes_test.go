@@ -27,7 +27,7 @@ func TestTrio(t *testing.T) {
 		return one.NodeID
 	}
 	for _, order := range [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}} {
-		Replicas(t, cl, "__consumer_offsets", OffsetsPartition(group, 6), order...)
+		Replicas(t, cl, "__consumer_offsets", offsetsPartition(group, 6), order...)
 		Until(t, "the coordinator follows the leader of the group's partition", func() bool { return coordinator() == order[0] })
 	}
 	Replicas(t, cl, "trio.three", 0, 3, 2, 1)
@@ -43,13 +43,13 @@ func TestTrio(t *testing.T) {
 
 	k.FreezeNode(t, 2)
 	Until(t, "the frozen leader is replaced", func() bool { l := Leader(t, cl, "trio.three", 0); return l == 3 || l == 1 })
-	k.ThawNode(t, 2)
+	k.thawNode(t, 2)
 
-	before := k.Proxy(1).Accepted()
+	before := k.Proxy(1).connections()
 	k.Proxy(1).Delay(100*time.Millisecond, 0)
 	one := Client(t, k.Addrs()[:1]) // the first connection: ApiVersions, then the ping
 	start := time.Now()
-	if err := one.Ping(t.Context()); err != nil || time.Since(start) < 200*time.Millisecond || k.Proxy(1).Accepted() == before {
+	if err := one.Ping(t.Context()); err != nil || time.Since(start) < 200*time.Millisecond || k.Proxy(1).connections() == before {
 		t.Errorf("a ping over two slow round trips took %v (%v)", time.Since(start), err)
 	}
 }

@@ -28,14 +28,14 @@ type Proxy struct {
 	running  sync.WaitGroup
 }
 
-// StartProxy listens on a free port of 127.0.0.1 and forwards to target until the test ends.
-func StartProxy(t testing.TB, target string) *Proxy {
+// startProxy listens on a free port of 127.0.0.1 and forwards to target until the test ends.
+func startProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	ports, err := freePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProxy(fmt.Sprintf("127.0.0.1:%d", ports[0]), target)
+	p, err := newProxy(fmt.Sprintf("127.0.0.1:%d", ports[0]), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func StartProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// NewProxy listens on addr and forwards to target until [Proxy.Close].
-func NewProxy(addr, target string) (*Proxy, error) {
+// newProxy listens on addr and forwards to target until [Proxy.Close].
+func newProxy(addr, target string) (*Proxy, error) {
 	p := &Proxy{addr: addr, target: target, conns: map[net.Conn]bool{}}
 	return p, p.Accept()
 }
@@ -52,8 +52,8 @@ func NewProxy(addr, target string) (*Proxy, error) {
 // Addr is where clients connect.
 func (p *Proxy) Addr() string { return p.addr }
 
-// Accepted is how many connections it has taken so far.
-func (p *Proxy) Accepted() int {
+// connections is how many connections it has taken so far.
+func (p *Proxy) connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted

@@ -62,7 +62,7 @@ func (l line) hear(text string, patience time.Duration) error {
 }
 
 func TestProxy(t *testing.T) {
-	p := StartProxy(t, echo(t))
+	p := startProxy(t, echo(t))
 	one := dial(t, p)
 	if err := one.say("hello", Deadline); err != nil {
 		t.Fatal("forward:", err)
@@ -109,7 +109,7 @@ func TestProxy(t *testing.T) {
 	if err := dial(t, p).say("back", Deadline); err != nil {
 		t.Fatal("connect after the refusal:", err)
 	}
-	if p.Accepted() != 3 {
-		t.Fatalf("%d connections were taken, not 3", p.Accepted())
+	if p.connections() != 3 {
+		t.Fatalf("%d connections were taken, not 3", p.connections())
 	}
 }

@@ -28,7 +28,7 @@ const securePorts = 2
 const (
 	AdminUser   = "admin"    // PLAIN and SCRAM, super user
 	LimitedUser = "limited"  // PLAIN and SCRAM
-	CertUser    = "CN=kafka" // the principal of the client certificate, on the mTLS listener
+	certUser    = "CN=kafka" // the principal of the client certificate, on the mTLS listener
 	Password    = `pa${x}ss\ "q"=1`
 )
 

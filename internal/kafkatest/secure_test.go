@@ -65,7 +65,7 @@ func TestSecureKafka(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Allow(t, CertUser, kmsg.ACLResourceTypeTopic, "b", kmsg.ACLOperationDescribe)
+		k.Allow(t, certUser, kmsg.ACLResourceTypeTopic, "b", kmsg.ACLOperationDescribe)
 		cl := Client(t, []string{s.MutualAddr}, kgo.DialTLSConfig(&tls.Config{RootCAs: s.Pool, Certificates: []tls.Certificate{pair}}))
 		if topics, err := kadm.NewClient(cl).ListTopics(t.Context()); err != nil || len(topics) != 1 || !topics.Has("b") {
 			t.Errorf("the certificate's user sees %v, %v; want b alone", topics.Names(), err)

@@ -50,13 +50,13 @@ type ServiceOptions struct {
 	StopSignal syscall.Signal
 }
 
-// StartService starts a server and waits until it is ready.
-func StartService(t testing.TB, o ServiceOptions) *Service {
+// startService starts a server and waits until it is ready.
+func startService(t testing.TB, o ServiceOptions) *Service {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	for range 3 { // a port may be taken between finding it free and listening on it
-		s, err := startService(ctx, o)
+		s, err := openService(ctx, o)
 		if err == nil {
 			t.Cleanup(s.close)
 			return s
@@ -69,7 +69,7 @@ func StartService(t testing.TB, o ServiceOptions) *Service {
 	return nil
 }
 
-func startService(ctx context.Context, o ServiceOptions) (*Service, error) {
+func openService(ctx context.Context, o ServiceOptions) (*Service, error) {
 	path, err := find(o.Program, o.Places)
 	if err != nil {
 		return nil, fmt.Errorf("%w: tests with the tag realkafka need it (Debian package %s)", err, o.Package)
@@ -149,8 +149,8 @@ func (s *Service) Run(ctx context.Context, path string, args ...string) error {
 	return nil
 }
 
-// WriteFile writes a file that the service's user can read, and nobody else, and returns its path.
-func (s *Service) WriteFile(name, content string) (string, error) {
+// writeFile writes a file that the service's user can read, and nobody else, and returns its path.
+func (s *Service) writeFile(name, content string) (string, error) {
 	path := filepath.Join(s.Dir, name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		return "", err
@@ -205,7 +205,7 @@ func (s *Service) Stop() {
 // Restart starts a stopped server on its old port with its old data.
 func (s *Service) Restart(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := s.launch(ctx); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func output(t *testing.T, s *Service, path string, args ...string) string {
 }
 
 func TestServiceThatIsNotInstalled(t *testing.T) {
-	_, err := startService(t.Context(), ServiceOptions{Name: "none", Program: "no-such-server", Package: "no-such-package",
+	_, err := openService(t.Context(), ServiceOptions{Name: "none", Program: "no-such-server", Package: "no-such-package",
 		Ready: func(context.Context, *Service) error { return nil }})
 	if err == nil || !strings.Contains(err.Error(), "no-such-package") {
 		t.Errorf("error %v, want one that names the package", err)
@@ -127,7 +127,7 @@ func TestServiceOnATakenPort(t *testing.T) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_, err = startService(t.Context(), ServiceOptions{
+	_, err = openService(t.Context(), ServiceOptions{
 		Name: "redis", Program: "redis-server", Package: "redis-server", User: "redis",
 		Args:  func(*Service) []string { return []string{"--bind", "127.0.0.1", "--port", port} },
 		Ready: func(context.Context, *Service) error { return errors.New("not yet") },

@@ -106,7 +106,7 @@ func (s *Shared) Flink(t testing.TB, v FlinkVersion) *Flink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flinks[v] == nil {
-		f, err := NewFlink(context.Background(), v)
+		f, err := newFlink(context.Background(), v)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 
 // Requests that do not wait for each other are one round trip, on however many connections; one that waits is another.
 func TestSteps(t *testing.T) {
-	p, q := StartProxy(t, echo(t)), StartProxy(t, echo(t))
+	p, q := startProxy(t, echo(t)), startProxy(t, echo(t))
 	steps := StartSteps(200*time.Millisecond, p, q)
 	var conns []net.Conn
 	for _, x := range []*Proxy{p, p, q} {

@@ -37,8 +37,8 @@ const (
 	ConsoleConsumer = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 )
 
-// CallTimeout bounds one call of a tool, whose own time-out is usually 30 s.
-const CallTimeout = 2 * time.Minute
+// callTimeout bounds one call of a tool, whose own time-out is usually 30 s.
+const callTimeout = 2 * time.Minute
 
 // Result is what one call of a tool left. Kafka's tools exit 0 after many failures, so tests look at the text as well.
 type Result struct {
@@ -61,17 +61,6 @@ type Tools struct {
 
 //go:embed ToolLoop.java
 var toolLoop []byte
-
-// StartTools makes a JVM for one test. Tests of a package share one through [Shared.Tools].
-func StartTools(t testing.TB) *Tools {
-	t.Helper()
-	x, err := NewTools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.Close)
-	return x
-}
 
 // NewTools prepares the runner; the JVM starts with the first call. [Tools.Close] ends it.
 func NewTools(ctx context.Context) (*Tools, error) {
@@ -153,7 +142,7 @@ func (x *Tools) Call(ctx context.Context, stdin, class string, args ...string) (
 		r, err := x.call(stdin, append([]string{class}, args...))
 		answers <- answer{r, err}
 	}()
-	over := time.NewTimer(CallTimeout)
+	over := time.NewTimer(callTimeout)
 	defer over.Stop()
 	var err error
 	select {
@@ -163,7 +152,7 @@ func (x *Tools) Call(ctx context.Context, stdin, class string, args ...string) (
 		}
 		err = a.err
 	case <-over.C:
-		err = fmt.Errorf("no answer after %s", CallTimeout)
+		err = fmt.Errorf("no answer after %s", callTimeout)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -18,9 +18,9 @@ const ToEnd int64 = math.MaxInt64
 
 // What a Reader does where its options are zero.
 const (
-	DefaultMemory        int64 = 64 << 20
+	defaultMemory        int64 = 64 << 20
 	DefaultBrokerTimeout       = 10 * time.Second
-	DefaultPatience            = 3 * time.Second
+	defaultPatience            = 3 * time.Second
 )
 
 // Reader reads records. Its zero options are good ones; Client is needed. It may be used by several goroutines, each call

@@ -93,9 +93,9 @@ type queue struct {
 }
 
 func newRun(ctx context.Context, r Reader, walks []Walk) *run {
-	r.Memory = min(orDefault(r.Memory, DefaultMemory), math.MaxInt32)
+	r.Memory = min(orDefault(r.Memory, defaultMemory), math.MaxInt32)
 	r.BrokerTimeout = orDefault(r.BrokerTimeout, DefaultBrokerTimeout)
-	r.Patience = orDefault(r.Patience, DefaultPatience)
+	r.Patience = orDefault(r.Patience, defaultPatience)
 	n := &run{Reader: r, ctx: ctx, wire: newBudget(r.Memory / 4), heap: newBudget(r.Memory), queues: map[int32]*queue{},
 		small: sync.OnceValues(func() (kgo.Decompressor, error) { return bounded(r.Memory / 8) }),
 		large: sync.OnceValues(func() (kgo.Decompressor, error) { return bounded(r.Memory) })}

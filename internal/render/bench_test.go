@@ -48,7 +48,7 @@ func writeBench(w *Writer, rows int) {
 	for i := range rows {
 		n := int64(i)
 		w.Row(String("group-name-0123"), String("topic-name-45"), Int32(int32(i%100)), Int(n*1000), Int(n*1000+17), Int(17),
-			String("ok"), String(""), Int32(4), Int(n), Millis(1_772_000_000_000+n), None())
+			String("ok"), String(""), Int32(4), Int(n), millis(1_772_000_000_000+n), None())
 	}
 	if err := w.Close(End{}); err != nil {
 		panic(err)

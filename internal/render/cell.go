@@ -126,12 +126,12 @@ func Time(t time.Time) Cell {
 	if t.IsZero() {
 		return None()
 	}
-	return Millis(t.UnixMilli())
+	return millis(t.UnixMilli())
 }
 
-// Millis is the instant ms milliseconds after 1970, written like Time. Kafka's
+// millis is the instant ms milliseconds after 1970, written like Time. Kafka's
 // "no timestamp" (-1) is the caller's to turn into None.
-func Millis(ms int64) Cell { return Cell{kind: kindTime, num: ms} }
+func millis(ms int64) Cell { return Cell{kind: kindTime, num: ms} }
 
 // Object is a JSON object with its fields in the given order. Text formats show
 // it as compact JSON; a column of objects is usually NoTable and NoCSV.

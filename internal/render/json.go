@@ -25,7 +25,7 @@ func (w *Writer) openJSON() {
 // appendHead appends the fields that every document has after its kind.
 func (w *Writer) appendHead() {
 	head := [...]Field{
-		F("schema_version", Int(SchemaVersion)),
+		F("schema_version", Int(schemaVersion)),
 		F("cluster_id", Text(w.meta.ClusterID)),
 		F("generated_at", Time(w.meta.GeneratedAt)),
 	}

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrNoTerminal says that a question could not be asked.
-var ErrNoTerminal = errors.New("there is no terminal to ask on")
+// errNoTerminal says that a question could not be asked.
+var errNoTerminal = errors.New("there is no terminal to ask on")
 
 // CanPrompt reports whether a question can be asked and answered.
 func (s *Streams) CanPrompt() bool { return s.InTTY && s.ErrTTY }
 
 // Confirm asks a yes-or-no question; "y" or "yes" is yes, all else is no, and so
-// is the end of the input. It returns [ErrNoTerminal] if it cannot ask, and the
+// is the end of the input. It returns an error if it cannot ask, and the
 // context's error if that ends first (Ctrl-C while the question stands).
 func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
 	answer, err := s.ask(ctx, question+" [y/N] ")
@@ -78,7 +78,7 @@ type answered struct {
 
 func (s *Streams) askLine(ctx context.Context, prompt string, read func(io.Reader) (string, bool, error)) (answered, error) {
 	if !s.CanPrompt() || s.In == nil {
-		return answered{}, ErrNoTerminal
+		return answered{}, errNoTerminal
 	}
 	if err := s.Flush(); err != nil { // what is being asked about must be on the screen
 		return answered{}, err

@@ -69,7 +69,7 @@ type Streams struct {
 func System() *Streams {
 	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	s := &Streams{
-		In: os.Stdin, Out: NewBuffered(os.Stdout), Err: os.Stderr,
+		In: os.Stdin, Out: newBuffered(os.Stdout), Err: os.Stderr,
 		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
 		OutNowhere: nowhere(os.Stdout), Env: os.Getenv,
 	}
@@ -183,8 +183,8 @@ type Buffered struct {
 	midLine bool // what was written ends within a line
 }
 
-// NewBuffered wraps w.
-func NewBuffered(w io.Writer) *Buffered { return &Buffered{w: w} }
+// newBuffered wraps w.
+func newBuffered(w io.Writer) *Buffered { return &Buffered{w: w} }
 
 const bufferSize = 32 << 10
 

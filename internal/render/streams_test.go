@@ -58,7 +58,7 @@ func TestColourDecision(t *testing.T) {
 
 func TestConfirm(t *testing.T) {
 	var out, errs bytes.Buffer
-	s := &Streams{In: strings.NewReader("y\nYES\n\nyes please\nprod\nPROD\nn"), Out: NewBuffered(&out), Err: &errs, InTTY: true, ErrTTY: true}
+	s := &Streams{In: strings.NewReader("y\nYES\n\nyes please\nprod\nPROD\nn"), Out: newBuffered(&out), Err: &errs, InTTY: true, ErrTTY: true}
 	if _, err := s.Out.Write([]byte("the plan\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestConfirm(t *testing.T) {
 		t.Errorf("stderr %q, stdout %q", errs.String(), out.String())
 	}
 	for _, s := range []*Streams{{InTTY: true}, {ErrTTY: true}, {In: strings.NewReader("y\n")}} {
-		if ok, err := s.Confirm(t.Context(), "?"); ok || !errors.Is(err, ErrNoTerminal) {
+		if ok, err := s.Confirm(t.Context(), "?"); ok || !errors.Is(err, errNoTerminal) {
 			t.Errorf("without a terminal: %v %v", ok, err)
 		}
 	}
@@ -146,7 +146,7 @@ koffset: error: both EOF and multiple Read calls return no data or error
 
 func TestNotesKeepTheOrderOfOneTerminal(t *testing.T) {
 	var screen bytes.Buffer
-	s := &Streams{Out: NewBuffered(&screen), Err: &screen, OutTTY: true, ErrTTY: true}
+	s := &Streams{Out: newBuffered(&screen), Err: &screen, OutTTY: true, ErrTTY: true}
 	fmt.Fprintln(s.Out, "data")
 	s.Note("note")
 	if screen.String() != "data\nkoffset: note\n" {
@@ -206,7 +206,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 
 func TestBuffered(t *testing.T) {
 	var out bytes.Buffer
-	b := NewBuffered(&out)
+	b := newBuffered(&out)
 	want := ""
 	for i := range 3000 {
 		text := strings.Repeat(string(rune('a'+i%26)), i%50)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// SchemaVersion is the version of the JSON contract. Within a version fields
+// schemaVersion is the version of the JSON contract. Within a version fields
 // are only added.
-const SchemaVersion = 1
+const schemaVersion = 1
 
 // Column describes one column for every format at once. Keys are written out
 // and never derived from headers: a header may be reworded, a key is a contract.

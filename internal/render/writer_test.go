@@ -278,7 +278,7 @@ func TestWriteErrorsAreKept(t *testing.T) {
 			fw := &failingWriter{err: fmt.Errorf("write: %w", syscall.EPIPE)}
 			s := &Streams{Out: fw}
 			if buffered {
-				s.Out = NewBuffered(fw)
+				s.Out = newBuffered(fw)
 			}
 			w := NewWriter(s, f, Meta{Kind: "k"})
 			w.Begin(groupSheet())

@@ -33,7 +33,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			documented[m[1]] = strings.TrimSpace(m[2])
 		}
 	}
-	for _, f := range Families() {
+	for _, f := range families() {
 		if f.Compat != "" {
 			continue
 		}
@@ -60,7 +60,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 // The alert rules and the dashboard use only names and verdicts that exist.
 func TestRulesAndDashboardUseOwnNames(t *testing.T) {
 	known := map[string]bool{}
-	for _, f := range Families() {
+	for _, f := range families() {
 		known[f.Name] = f.Compat == ""
 	}
 	verdicts := map[string]bool{}

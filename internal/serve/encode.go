@@ -17,7 +17,7 @@ type writer struct {
 
 func newWriter(out io.Writer, s *metrics.Slab) *writer {
 	w := &writer{Writer: metrics.NewWriter(out, s), families: map[string]metrics.Family{}}
-	for _, f := range Families() {
+	for _, f := range families() {
 		w.families[f.Name] = f.Family
 	}
 	return w

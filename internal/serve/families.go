@@ -4,8 +4,8 @@ import "github.com/koffset/koffset/internal/metrics"
 
 // The names are a contract with dashboards and alerts: docs/metrics.md lists the same ones, and a test compares the two.
 
-// Family is one metric family.
-type Family struct {
+// family is one metric family.
+type family struct {
 	metrics.Family
 	Labels []string
 	// PerPartition families are left out without per-partition metrics; Compat names the exporter whose family it is; Live
@@ -17,11 +17,11 @@ type Family struct {
 // KafkaExporter is the word of --compat.
 const KafkaExporter = "kafka_exporter"
 
-// Families are all families that can be served.
-func Families() []Family {
+// families are all families that can be served.
+func families() []family {
 	group, groupTopic := []string{"group"}, []string{"group", "topic"}
 	part, groupPart := []string{"topic", "partition"}, []string{"group", "topic", "partition"}
-	out := []Family{
+	out := []family{
 		{Family: metrics.Family{Name: "koffset_build_info", Help: "1, with the version of koffset."}, Labels: []string{"version"}, Live: true},
 		{Family: metrics.Family{Name: "koffset_up", Help: "1 when the last refresh succeeded, 0 when it failed, none has ended yet, or Kafka could not be reached."}, Live: true},
 		{Family: metrics.Family{Name: "koffset_refreshes_total", Help: "Refreshes that ended, successful or not.", Counter: true}, Live: true},
@@ -68,9 +68,9 @@ func Families() []Family {
 	return append(out, kafkaExporterFamilies()...)
 }
 
-func kafkaExporterFamilies() []Family {
+func kafkaExporterFamilies() []family {
 	part, group := []string{"topic", "partition"}, []string{"consumergroup", "topic", "partition"}
-	out := []Family{
+	out := []family{
 		{Family: metrics.Family{Name: "kafka_brokers", Help: "Brokers in the cluster."}},
 		{Family: metrics.Family{Name: "kafka_broker_info", Help: "1, with a broker's id and address."}, Labels: []string{"id", "address"}},
 		{Family: metrics.Family{Name: "kafka_topic_partitions", Help: "Partitions of the topic."}, Labels: []string{"topic"}},

@@ -40,7 +40,7 @@ func endCell(r row) string {
 
 func lagCell(r row) string {
 	if r.part == nil {
-		return FormatLag(&r.group.Health)
+		return lagText(&r.group.Health)
 	}
 	switch d := &r.part.Diagnosis; {
 	case d.HasLag:
@@ -51,8 +51,8 @@ func lagCell(r row) string {
 	return "-"
 }
 
-// FormatLag is a group's lag: a number, a number and + where some partitions could not be counted, ? where none could.
-func FormatLag(h *inspect.GroupHealth) string {
+// lagText is a group's lag: a number, a number and + where some partitions could not be counted, ? where none could.
+func lagText(h *inspect.GroupHealth) string {
 	return formatLag(strconv.FormatInt(h.Lag, 10), h.HasLag(), h.LagIncomplete())
 }
 
@@ -102,11 +102,11 @@ func behindCell(r row) string {
 	if r.part != nil {
 		t = r.part.Diagnosis.LagTime
 	}
-	return FormatLagTime(t)
+	return formatLagTime(t)
 }
 
-// FormatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact, ? unknown.
-func FormatLagTime(t inspect.LagTime) string {
+// formatLagTime writes a lag in time with its basis: ~12s is interpolated, >12s at least that, 12s exact, ? unknown.
+func formatLagTime(t inspect.LagTime) string {
 	switch {
 	case !t.Known && t.Unknown != "":
 		return "?"
@@ -146,12 +146,12 @@ func sparkCell(r row, ascii bool) string {
 	if r.part != nil {
 		lags = r.part.Lags
 	}
-	return Spark(lags, sparkWidth, ascii)
+	return spark(lags, sparkWidth, ascii)
 }
 
-// Spark draws the last width values, from zero to the largest of them; a value that is not known is a blank. ascii
+// spark draws the last width values, from zero to the largest of them; a value that is not known is a blank. ascii
 // draws it for terminals that cannot show the blocks.
-func Spark(values []float64, width int, ascii bool) string {
+func spark(values []float64, width int, ascii bool) string {
 	values = values[max(0, len(values)-width):]
 	top := 0.0
 	for _, v := range values {

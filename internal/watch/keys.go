@@ -5,33 +5,33 @@ import (
 	"unicode/utf8"
 )
 
-// Key is one key: a character, or one of the constants.
-type Key rune
+// keystroke is one key: a character, or one of the constants.
+type keystroke rune
 
 // Keys that are no characters. They lie outside of Unicode.
 const (
-	KeyUp Key = unicode.MaxRune + 1 + iota
-	KeyDown
-	KeyPageUp
-	KeyPageDown
-	KeyHome
-	KeyEnd
-	KeyEnter
-	KeyEscape
-	KeyBackspace
-	KeyCtrlC
-	KeyCtrlZ
-	KeyCtrlL
+	keyUp keystroke = unicode.MaxRune + 1 + iota
+	keyDown
+	keyPageUp
+	keyPageDown
+	keyHome
+	keyEnd
+	keyEnter
+	keyEscape
+	keyBackspace
+	keyCtrlC
+	keyCtrlZ
+	keyCtrlL
 	keyUnknown
 )
 
-// ParseKeys reads what a terminal sent. rest is the beginning of an escape sequence whose end has not come yet. An escape
+// parseKeys reads what a terminal sent. rest is the beginning of an escape sequence whose end has not come yet. An escape
 // alone is the Escape key: terminals send sequences in one piece.
-func ParseKeys(b []byte) (keys []Key, rest []byte) {
+func parseKeys(b []byte) (keys []keystroke, rest []byte) {
 	for len(b) > 0 {
 		switch c := b[0]; {
 		case c == 0x1b && len(b) == 1:
-			return append(keys, KeyEscape), nil
+			return append(keys, keyEscape), nil
 		case c == 0x1b && (b[1] == '[' || b[1] == 'O'):
 			k, n := parseSequence(b)
 			if n == 0 {
@@ -39,24 +39,24 @@ func ParseKeys(b []byte) (keys []Key, rest []byte) {
 			}
 			keys, b = append(keys, k), b[n:]
 		case c == 0x1b:
-			keys, b = append(keys, KeyEscape), b[1:]
+			keys, b = append(keys, keyEscape), b[1:]
 		case c == '\r' || c == '\n':
-			keys, b = append(keys, KeyEnter), b[1:]
+			keys, b = append(keys, keyEnter), b[1:]
 		case c == 0x7f || c == 0x08:
-			keys, b = append(keys, KeyBackspace), b[1:]
+			keys, b = append(keys, keyBackspace), b[1:]
 		case c == 0x03:
-			keys, b = append(keys, KeyCtrlC), b[1:]
+			keys, b = append(keys, keyCtrlC), b[1:]
 		case c == 0x1a:
-			keys, b = append(keys, KeyCtrlZ), b[1:]
+			keys, b = append(keys, keyCtrlZ), b[1:]
 		case c == 0x0c:
-			keys, b = append(keys, KeyCtrlL), b[1:]
+			keys, b = append(keys, keyCtrlL), b[1:]
 		default:
 			if !utf8.FullRune(b) {
 				return keys, b
 			}
 			r, n := utf8.DecodeRune(b)
 			if unicode.IsPrint(r) && r != utf8.RuneError {
-				keys = append(keys, Key(r))
+				keys = append(keys, keystroke(r))
 			}
 			b = b[n:]
 		}
@@ -65,7 +65,7 @@ func ParseKeys(b []byte) (keys []Key, rest []byte) {
 }
 
 // parseSequence reads ESC [ … letter, or ESC O letter. n is 0 where the end is missing.
-func parseSequence(b []byte) (k Key, n int) {
+func parseSequence(b []byte) (k keystroke, n int) {
 	for i := 2; i < len(b); i++ {
 		c := b[i]
 		if c < '@' || c > '~' {
@@ -73,21 +73,21 @@ func parseSequence(b []byte) (k Key, n int) {
 		}
 		switch {
 		case c == 'A':
-			k = KeyUp
+			k = keyUp
 		case c == 'B':
-			k = KeyDown
+			k = keyDown
 		case c == 'H':
-			k = KeyHome
+			k = keyHome
 		case c == 'F':
-			k = KeyEnd
+			k = keyEnd
 		case c == '~' && b[2] == '5':
-			k = KeyPageUp
+			k = keyPageUp
 		case c == '~' && b[2] == '6':
-			k = KeyPageDown
+			k = keyPageDown
 		case c == '~' && (b[2] == '1' || b[2] == '7'):
-			k = KeyHome
+			k = keyHome
 		case c == '~' && (b[2] == '4' || b[2] == '8'):
-			k = KeyEnd
+			k = keyEnd
 		default:
 			k = keyUnknown
 		}
@@ -96,14 +96,14 @@ func parseSequence(b []byte) (k Key, n int) {
 	return 0, 0
 }
 
-// Key takes one key.
-func (m Model) Key(k Key) Model {
+// press takes one key.
+func (m Model) press(k keystroke) Model {
 	switch k {
-	case KeyCtrlC:
-		m.quit = Interrupt
+	case keyCtrlC:
+		m.quit = interrupt
 		return m
-	case KeyCtrlZ:
-		m.quit = Suspend
+	case keyCtrlZ:
+		m.quit = suspend
 		return m
 	}
 	if m.typing {
@@ -118,10 +118,10 @@ func (m Model) Key(k Key) Model {
 	}
 	switch k {
 	case 'q':
-		m.quit = Leave
+		m.quit = leave
 	case '?', 'h':
 		m.help = true
-	case KeyEnter:
+	case keyEnter:
 		return m.toggle()
 	case 'a':
 		m.allOpen, m.open = !m.allOpen, nil
@@ -140,7 +140,7 @@ func (m Model) Key(k Key) Model {
 		return m.arrange()
 	case '/':
 		m.typing, m.beforeTyping = true, m.Filter
-	case KeyEscape:
+	case keyEscape:
 		m.Filter = ""
 		return m.arrange()
 	case 'p':
@@ -154,33 +154,33 @@ func (m Model) Key(k Key) Model {
 }
 
 // moves is by how many rows a key moves, 0 for one that does not.
-func (m Model) moves(k Key) int {
+func (m Model) moves(k keystroke) int {
 	switch k {
-	case KeyUp, 'k':
+	case keyUp, 'k':
 		return -1
-	case KeyDown, 'j':
+	case keyDown, 'j':
 		return 1
-	case KeyPageUp, 'b':
+	case keyPageUp, 'b':
 		return -m.page()
-	case KeyPageDown, ' ':
+	case keyPageDown, ' ':
 		return m.page()
-	case KeyHome, 'g':
+	case keyHome, 'g':
 		return -len(m.rows)
-	case KeyEnd, 'G':
+	case keyEnd, 'G':
 		return len(m.rows)
 	}
 	return 0
 }
 
 // typeFilter takes a key while the filter is typed; the rows follow as it is typed.
-func (m Model) typeFilter(k Key) Model {
+func (m Model) typeFilter(k keystroke) Model {
 	switch k {
-	case KeyEnter:
+	case keyEnter:
 		m.typing = false
 		return m
-	case KeyEscape:
+	case keyEscape:
 		m.typing, m.Filter = false, m.beforeTyping
-	case KeyBackspace:
+	case keyBackspace:
 		if m.Filter == "" {
 			m.typing = false
 			return m

@@ -52,7 +52,7 @@ func Line(f *Frame) string {
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
-	if behind := FormatLagTime(ages.Oldest()); behind != "-" {
+	if behind := formatLagTime(ages.Oldest()); behind != "-" {
 		fmt.Fprintf(&b, "  behind %s", behind)
 	}
 	if f.Missing > 0 {

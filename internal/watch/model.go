@@ -9,26 +9,26 @@ import (
 	"github.com/koffset/koffset/inspect"
 )
 
-// Sort is what the rows are ordered by.
-type Sort uint8
+// order is what the rows are ordered by.
+type order uint8
 
 // The orders. Names sort upwards, everything else with the worst first; Model.Reverse turns either round.
 const (
-	SortVerdict Sort = iota
-	SortName
-	SortLag
-	SortBehind
-	SortIn
-	SortOut
-	SortETA
+	sortVerdict order = iota
+	sortName
+	sortLag
+	sortBehind
+	sortIn
+	sortOut
+	sortETA
 	sortCount
 )
 
-func (s Sort) String() string {
+func (s order) String() string {
 	return [...]string{"verdict", "name", "lag", "behind", "in", "out", "eta"}[s]
 }
 
-// Model is the state of the view. It is a value: Take, Key and Resize return the next one and leave the old one as it was.
+// Model is the state of the view. It is a value: Take, press and Resize return the next one and leave the old one as it was.
 type Model struct {
 	// Head is what the first line says about where the numbers come from.
 	Head string
@@ -40,7 +40,7 @@ type Model struct {
 	frame, waiting *Frame // what is shown, and what came in while paused
 	rows           []row
 
-	Sort          Sort
+	Sort          order
 	Reverse       bool
 	Paused        bool
 	AlarmsOnly    bool
@@ -53,18 +53,18 @@ type Model struct {
 	cursor        string // the row that is marked, by name, so that it stays marked when the order changes
 	top           int
 	width, height int
-	quit          Quit
+	quit          quit
 }
 
-// Quit says whether the view is to end.
-type Quit uint8
+// quit says whether the view is to end.
+type quit uint8
 
 // The ways to end.
 const (
-	Stay Quit = iota
-	Leave
-	Interrupt // Ctrl-C
-	Suspend   // Ctrl-Z: leave the screen, come back
+	stay quit = iota
+	leave
+	interrupt // Ctrl-C
+	suspend   // Ctrl-Z: leave the screen, come back
 )
 
 // row is a line of the list: a group, or a partition of it.
@@ -95,12 +95,12 @@ func (m Model) Resize(width, height int) Model {
 	return m.scroll()
 }
 
-// Done says whether and how the view ends.
-func (m Model) Done() Quit { return m.quit }
+// done says whether and how the view ends.
+func (m Model) done() quit { return m.quit }
 
-// Resumed is the state after Suspend.
-func (m Model) Resumed() Model {
-	m.quit = Stay
+// resumed is the state after suspend.
+func (m Model) resumed() Model {
+	m.quit = stay
 	return m
 }
 
@@ -118,7 +118,7 @@ func (m Model) arrange() Model {
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b *Group) int {
-		return cmp.Or(m.order(groupKey(a), groupKey(b)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(m.compare(groupKey(a), groupKey(b)), strings.Compare(a.Name, b.Name))
 	})
 	rows := make([]row, 0, len(groups))
 	for _, g := range groups {
@@ -135,7 +135,7 @@ func (m Model) arrange() Model {
 			}
 		}
 		slices.SortStableFunc(rows[from:], func(a, b row) int {
-			return cmp.Or(m.order(partKey(a.part), partKey(b.part)), a.part.Compare(b.part.Partition))
+			return cmp.Or(m.compare(partKey(a.part), partKey(b.part)), a.part.Compare(b.part.Partition))
 		})
 	}
 	m.rows = rows
@@ -154,7 +154,7 @@ func (m Model) shows(g *Group) bool {
 	return m.Filter == "" || contains(g.Name, m.Filter) || slices.ContainsFunc(g.Parts, func(p Part) bool { return contains(p.Topic, m.Filter) })
 }
 
-// sortKey is what a row is ordered by. missing numbers come last.
+// sortKey is what a row is ordered by. Missing numbers come last.
 type sortKey struct {
 	health                inspect.Health
 	name                  string
@@ -176,7 +176,7 @@ func partKey(p *Part) sortKey {
 		eta: float64(d.ETA), has: d.HasETA}
 }
 
-func (m Model) order(a, b sortKey) int {
+func (m Model) compare(a, b sortKey) int {
 	down := func(x, y float64) int { return cmp.Compare(y, x) }
 	known := func(x, y bool) int {
 		switch {
@@ -189,28 +189,28 @@ func (m Model) order(a, b sortKey) int {
 	}
 	var c int
 	switch m.Sort {
-	case SortVerdict:
+	case sortVerdict:
 		c = cmp.Or(b.health.Compare(a.health), down(a.lag, b.lag))
-	case SortName:
+	case sortName:
 		c = strings.Compare(a.name, b.name)
-	case SortLag:
+	case sortLag:
 		if k := known(a.hasLag, b.hasLag); k != 0 {
 			return k
 		}
 		c = down(a.lag, b.lag)
-	case SortBehind:
+	case sortBehind:
 		c = down(a.behind, b.behind)
-	case SortIn:
+	case sortIn:
 		if k := known(a.hasRates, b.hasRates); k != 0 {
 			return k
 		}
 		c = down(a.in, b.in)
-	case SortOut:
+	case sortOut:
 		if k := known(a.hasRates, b.hasRates); k != 0 {
 			return k
 		}
 		c = down(a.out, b.out)
-	case SortETA:
+	case sortETA:
 		if k := known(a.has, b.has); k != 0 {
 			return k
 		}

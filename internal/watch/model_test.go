@@ -52,16 +52,16 @@ func names(m Model) []string {
 	return out
 }
 
-func press(m Model, keys ...Key) Model {
+func press(m Model, keys ...keystroke) Model {
 	for _, k := range keys {
-		m = m.Key(k)
+		m = m.press(k)
 	}
 	return m
 }
 
-func typed(s string) (ks []Key) {
+func typed(s string) (ks []keystroke) {
 	for _, r := range s {
-		ks = append(ks, Key(r))
+		ks = append(ks, keystroke(r))
 	}
 	return ks
 }
@@ -70,27 +70,27 @@ func TestModelSortsAndFilters(t *testing.T) {
 	start := New("koffset watch", false).Take(sampleFrame())
 	for _, tc := range []struct {
 		name string
-		keys []Key
+		keys []keystroke
 		want []string
 	}{
 		{"worst first", nil, []string{"billing", "search", "audit"}},
-		{"by name", []Key{'s'}, []string{"audit", "billing", "search"}},
-		{"by lag", []Key{'s', 's'}, []string{"search", "billing", "audit"}},
-		{"by lag, reversed", []Key{'s', 's', 'r'}, []string{"audit", "billing", "search"}},
-		{"once round", []Key{'s', 's', 's', 's', 's', 's', 's'}, []string{"billing", "search", "audit"}},
-		{"and back", []Key{'s', 'S'}, []string{"billing", "search", "audit"}},
-		{"all open", []Key{'a'}, []string{"billing", "  orders:0", "  payments:3", "search", "  clicks:0", "audit", "  orders:0"}},
-		{"open the marked one", []Key{KeyDown, KeyEnter}, []string{"billing", "search", "  clicks:0", "audit"}},
-		{"and close it", []Key{KeyDown, KeyEnter, KeyEnter}, []string{"billing", "search", "audit"}},
-		{"filter by group", append(append([]Key{'/'}, typed("SEA")...), KeyEnter), []string{"search"}},
-		{"filter by topic shows its groups", append([]Key{'/'}, typed("orders")...), []string{"billing", "audit"}},
-		{"filter by topic, opened, shows its partitions", append(append([]Key{'a', '/'}, typed("orders")...), KeyEnter), []string{"billing", "  orders:0", "audit", "  orders:0"}},
-		{"s is a letter while typing", append([]Key{'/'}, typed("ser")...), nil},
-		{"backspace", append(append([]Key{'/'}, typed("sex")...), KeyBackspace, 'a'), []string{"search"}},
-		{"escape drops what was typed", append(append([]Key{'/'}, typed("xyz")...), KeyEscape), []string{"billing", "search", "audit"}},
-		{"escape drops a filter", append(append([]Key{'/'}, typed("sea")...), KeyEnter, KeyEscape), []string{"billing", "search", "audit"}},
-		{"only alarms", []Key{'!'}, []string{"billing"}},
-		{"only alarms, opened", []Key{'!', 'a'}, []string{"billing", "  orders:0"}},
+		{"by name", []keystroke{'s'}, []string{"audit", "billing", "search"}},
+		{"by lag", []keystroke{'s', 's'}, []string{"search", "billing", "audit"}},
+		{"by lag, reversed", []keystroke{'s', 's', 'r'}, []string{"audit", "billing", "search"}},
+		{"once round", []keystroke{'s', 's', 's', 's', 's', 's', 's'}, []string{"billing", "search", "audit"}},
+		{"and back", []keystroke{'s', 'S'}, []string{"billing", "search", "audit"}},
+		{"all open", []keystroke{'a'}, []string{"billing", "  orders:0", "  payments:3", "search", "  clicks:0", "audit", "  orders:0"}},
+		{"open the marked one", []keystroke{keyDown, keyEnter}, []string{"billing", "search", "  clicks:0", "audit"}},
+		{"and close it", []keystroke{keyDown, keyEnter, keyEnter}, []string{"billing", "search", "audit"}},
+		{"filter by group", append(append([]keystroke{'/'}, typed("SEA")...), keyEnter), []string{"search"}},
+		{"filter by topic shows its groups", append([]keystroke{'/'}, typed("orders")...), []string{"billing", "audit"}},
+		{"filter by topic, opened, shows its partitions", append(append([]keystroke{'a', '/'}, typed("orders")...), keyEnter), []string{"billing", "  orders:0", "audit", "  orders:0"}},
+		{"s is a letter while typing", append([]keystroke{'/'}, typed("ser")...), nil},
+		{"backspace", append(append([]keystroke{'/'}, typed("sex")...), keyBackspace, 'a'), []string{"search"}},
+		{"escape drops what was typed", append(append([]keystroke{'/'}, typed("xyz")...), keyEscape), []string{"billing", "search", "audit"}},
+		{"escape drops a filter", append(append([]keystroke{'/'}, typed("sea")...), keyEnter, keyEscape), []string{"billing", "search", "audit"}},
+		{"only alarms", []keystroke{'!'}, []string{"billing"}},
+		{"only alarms, opened", []keystroke{'!', 'a'}, []string{"billing", "  orders:0"}},
 	} {
 		if got := names(press(start, tc.keys...)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -126,40 +126,40 @@ func TestModelScrolls(t *testing.T) {
 	}
 	m := New("", false).Resize(80, 24).Take(f)
 	for _, tc := range []struct {
-		keys []Key
+		keys []keystroke
 		top  int
 		row  string
 	}{
-		{nil, 0, "g-00"}, {[]Key{KeyDown}, 0, "g-01"}, {[]Key{KeyEnd}, 80, "g-99"}, {[]Key{KeyPageDown}, 1, "g-20"}, {[]Key{KeyEnd, KeyHome}, 0, "g-00"},
-		{[]Key{KeyUp}, 0, "g-00"}, {[]Key{KeyEnd, KeyDown}, 80, "g-99"}, {[]Key{KeyPageDown, KeyPageUp}, 0, "g-00"},
-		{[]Key{KeyDown, 'r'}, 79, "g-01"}, // reversed, the second is the last but one
+		{nil, 0, "g-00"}, {[]keystroke{keyDown}, 0, "g-01"}, {[]keystroke{keyEnd}, 80, "g-99"}, {[]keystroke{keyPageDown}, 1, "g-20"}, {[]keystroke{keyEnd, keyHome}, 0, "g-00"},
+		{[]keystroke{keyUp}, 0, "g-00"}, {[]keystroke{keyEnd, keyDown}, 80, "g-99"}, {[]keystroke{keyPageDown, keyPageUp}, 0, "g-00"},
+		{[]keystroke{keyDown, 'r'}, 79, "g-01"}, // reversed, the second is the last but one
 	} {
 		got := press(m, tc.keys...)
 		if got.top != tc.top || got.rows[got.index()].key != tc.row {
 			t.Errorf("%v: from %d on, %s marked; want %d, %s", tc.keys, got.top, got.rows[got.index()].key, tc.top, tc.row)
 		}
 	}
-	gone := press(m, KeyEnd).Take(&Frame{At: t0, Groups: f.Groups[:3]})
+	gone := press(m, keyEnd).Take(&Frame{At: t0, Groups: f.Groups[:3]})
 	if gone.index() != 0 || gone.top != 0 {
 		t.Errorf("when the marked row is gone: row %d from %d on", gone.index(), gone.top)
 	}
-	if small := press(m, KeyEnd).Resize(10, 1); len(small.View(true)) != 5 {
+	if small := press(m, keyEnd).Resize(10, 1); len(small.View(true)) != 5 {
 		t.Errorf("a tiny terminal: %d lines", len(small.View(true)))
 	}
 }
 
 func TestModelEnds(t *testing.T) {
 	m := New("", false).Take(sampleFrame())
-	for k, want := range map[Key]Quit{'q': Leave, KeyCtrlC: Interrupt, KeyCtrlZ: Suspend, 'x': Stay} {
-		if got := m.Key(k).Done(); got != want {
+	for k, want := range map[keystroke]quit{'q': leave, keyCtrlC: interrupt, keyCtrlZ: suspend, 'x': stay} {
+		if got := m.press(k).done(); got != want {
 			t.Errorf("%v: %v, want %v", k, got, want)
 		}
 	}
-	typing := m.Key('/').Key('q')
-	if typing.Done() != Stay || typing.Key(KeyCtrlC).Done() != Interrupt {
+	typing := m.press('/').press('q')
+	if typing.done() != stay || typing.press(keyCtrlC).done() != interrupt {
 		t.Error("q while typing leaves, or Ctrl-C does not")
 	}
-	if help := m.Key('?'); !strings.Contains(strings.Join(help.View(false), "\n"), "any key goes back") || help.Key('q').Done() != Stay {
+	if help := m.press('?'); !strings.Contains(strings.Join(help.View(false), "\n"), "any key goes back") || help.press('q').done() != stay {
 		t.Error("help")
 	}
 }
@@ -210,7 +210,7 @@ func TestViewWidthsAndColours(t *testing.T) {
 			}
 		}
 	}
-	lines := press(New("", false).Resize(100, 20).Take(f), KeyEnd).View(true)
+	lines := press(New("", false).Resize(100, 20).Take(f), keyEnd).View(true)
 	for _, l := range lines {
 		switch {
 		case strings.Contains(l, "billing") && !strings.HasPrefix(l, "\x1b[31m"):
@@ -234,8 +234,8 @@ func TestViewInASCII(t *testing.T) {
 		m.ASCII = true
 		views := [][]string{m.View(false)} // before the first frame
 		m = m.Take(f)
-		typing := press(m, append([]Key{'/'}, typed("ü")...)...)
-		views = append(views, m.View(true), press(m, 'r').View(false), press(m, '?').View(false), typing.View(false), press(typing, KeyEnter).View(false))
+		typing := press(m, append([]keystroke{'/'}, typed("ü")...)...)
+		views = append(views, m.View(true), press(m, 'r').View(false), press(m, '?').View(false), typing.View(false), press(typing, keyEnter).View(false))
 		failed := *f
 		failed.Err = errors.New("größer")
 		views = append(views, m.Take(&failed).View(false))
@@ -281,7 +281,7 @@ func TestKeysFitIntoEightyColumns(t *testing.T) {
 			"!/g-\rG":                              {"981-1000 of 1000  only alarms (! shows all)  filter: g- "},
 			"/g-" + strings.Repeat("9", 90) + "\r": {"filter: g-999"},
 		} {
-			ks, _ := ParseKeys([]byte(keys))
+			ks, _ := parseKeys([]byte(keys))
 			lines := press(m, ks...).View(false)
 			bar := lines[len(lines)-1]
 			for _, w := range append(want, "q quit", "? help") {
@@ -336,7 +336,7 @@ func TestSpark(t *testing.T) {
 		{nil, ""}, {[]float64{0, 0}, "▁▁"}, {[]float64{0, 50, 100}, "▁▅█"}, {[]float64{math.NaN(), 7}, " █"},
 		{[]float64{9, 9, 9, 9, 0, 1, 2, 4}, "▁▃▅█"},
 	} {
-		if got := Spark(tc.values, 4, false); got != tc.want {
+		if got := spark(tc.values, 4, false); got != tc.want {
 			t.Errorf("%v: %q, want %q", tc.values, got, tc.want)
 		}
 	}
@@ -345,15 +345,15 @@ func TestSpark(t *testing.T) {
 func TestParseKeys(t *testing.T) {
 	for _, tc := range []struct {
 		in   string
-		want []Key
+		want []keystroke
 		rest string
 	}{
-		{"q", []Key{'q'}, ""}, {"\x1b[A\x1b[B", []Key{KeyUp, KeyDown}, ""}, {"\x1bOA", []Key{KeyUp}, ""}, {"\x1b[5~\x1b[6~", []Key{KeyPageUp, KeyPageDown}, ""},
-		{"\x1b[1~\x1b[F", []Key{KeyHome, KeyEnd}, ""}, {"\x1b", []Key{KeyEscape}, ""}, {"\x1b[", nil, "\x1b["}, {"\x1b[1;5", nil, "\x1b[1;5"},
-		{"\x1b[1;5Cx", []Key{keyUnknown, 'x'}, ""}, {"\r\n", []Key{KeyEnter, KeyEnter}, ""}, {"\x7f", []Key{KeyBackspace}, ""}, {"\x03\x1a\x0c", []Key{KeyCtrlC, KeyCtrlZ, KeyCtrlL}, ""},
-		{"ü", []Key{'ü'}, ""}, {"\xc3", nil, "\xc3"}, {"\x00\x01", nil, ""}, {"\x1bx", []Key{KeyEscape, 'x'}, ""},
+		{"q", []keystroke{'q'}, ""}, {"\x1b[A\x1b[B", []keystroke{keyUp, keyDown}, ""}, {"\x1bOA", []keystroke{keyUp}, ""}, {"\x1b[5~\x1b[6~", []keystroke{keyPageUp, keyPageDown}, ""},
+		{"\x1b[1~\x1b[F", []keystroke{keyHome, keyEnd}, ""}, {"\x1b", []keystroke{keyEscape}, ""}, {"\x1b[", nil, "\x1b["}, {"\x1b[1;5", nil, "\x1b[1;5"},
+		{"\x1b[1;5Cx", []keystroke{keyUnknown, 'x'}, ""}, {"\r\n", []keystroke{keyEnter, keyEnter}, ""}, {"\x7f", []keystroke{keyBackspace}, ""}, {"\x03\x1a\x0c", []keystroke{keyCtrlC, keyCtrlZ, keyCtrlL}, ""},
+		{"ü", []keystroke{'ü'}, ""}, {"\xc3", nil, "\xc3"}, {"\x00\x01", nil, ""}, {"\x1bx", []keystroke{keyEscape, 'x'}, ""},
 	} {
-		got, rest := ParseKeys([]byte(tc.in))
+		got, rest := parseKeys([]byte(tc.in))
 		if !slices.Equal(got, tc.want) || string(rest) != tc.rest {
 			t.Errorf("%q: %v, rest %q; want %v, %q", tc.in, got, rest, tc.want, tc.rest)
 		}
@@ -391,7 +391,7 @@ func BenchmarkRedraw(b *testing.B) {
 	m := New("koffset watch", true).Resize(200, 60)
 	for b.Loop() {
 		m = m.Take(f)
-		m = m.Key('r')
+		m = m.press('r')
 		if len(m.View(true)) != 60 || len(m.rows) != 2020 {
 			b.Fatal(len(m.rows))
 		}

@@ -66,8 +66,8 @@ func Run(ctx context.Context, t Terminal, m Model, interval time.Duration, look 
 			if !ok {
 				return io.ErrUnexpectedEOF // the terminal is gone
 			}
-			var ks []Key
-			ks, pending = ParseKeys(append(pending, b...))
+			var ks []keystroke
+			ks, pending = parseKeys(append(pending, b...))
 			var left bool
 			if m, left, err = s.press(m, ks); left || err != nil {
 				return err
@@ -87,19 +87,19 @@ func Run(ctx context.Context, t Terminal, m Model, interval time.Duration, look 
 }
 
 // press gives the keys to the model. left says that the view was left; the error is Run's then.
-func (s *screen) press(m Model, keys []Key) (_ Model, left bool, err error) {
+func (s *screen) press(m Model, keys []keystroke) (_ Model, left bool, err error) {
 	for _, k := range keys {
-		if k == KeyCtrlL {
+		if k == keyCtrlL {
 			s.forget()
 		}
-		m = m.Key(k)
-		switch m.Done() {
-		case Leave:
+		m = m.press(k)
+		switch m.done() {
+		case leave:
 			return m, true, nil
-		case Interrupt:
+		case interrupt:
 			return m, true, ErrInterrupted
-		case Suspend:
-			m = m.Resumed()
+		case suspend:
+			m = m.resumed()
 			if err := s.suspend(); err != nil {
 				return m, true, err
 			}

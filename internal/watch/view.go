@@ -20,7 +20,7 @@ type column struct {
 	title string
 	width int
 	right bool
-	sort  Sort
+	sort  order
 	cell  func(r row) string
 }
 
@@ -28,13 +28,13 @@ const sparkWidth = 10
 
 // columns fit into the width; what has no room is left out, the least important first.
 func (m Model) columns() []column {
-	name := column{"GROUP / TOPIC:PARTITION", 24, false, SortName, nameCell}
-	verdict := column{"VERDICT", m.longestVerdict(), false, SortVerdict, func(r row) string { return string(health(r)) }}
-	lag := column{"LAG", 9, true, SortLag, lagCell}
-	behind := column{"BEHIND", 7, true, SortBehind, behindCell}
-	in := column{"IN/S", 6, true, SortIn, func(r row) string { return rateCell(r, false) }}
-	out := column{"OUT/S", 6, true, SortOut, func(r row) string { return rateCell(r, true) }}
-	eta := column{"ETA", 6, true, SortETA, etaCell}
+	name := column{"GROUP / TOPIC:PARTITION", 24, false, sortName, nameCell}
+	verdict := column{"VERDICT", m.longestVerdict(), false, sortVerdict, func(r row) string { return string(health(r)) }}
+	lag := column{"LAG", 9, true, sortLag, lagCell}
+	behind := column{"BEHIND", 7, true, sortBehind, behindCell}
+	in := column{"IN/S", 6, true, sortIn, func(r row) string { return rateCell(r, false) }}
+	out := column{"OUT/S", 6, true, sortOut, func(r row) string { return rateCell(r, true) }}
+	eta := column{"ETA", 6, true, sortETA, etaCell}
 	trend := column{"LAG TREND", sparkWidth, false, sortCount, func(r row) string { return sparkCell(r, m.ASCII) }}
 	committed := column{"COMMITTED", 10, true, sortCount, committedCell}
 	end := column{"LOG END", 10, true, sortCount, endCell}
