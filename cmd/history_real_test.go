@@ -29,6 +29,8 @@ type pastBed struct {
 	cl     *kgo.Client
 	groups []string
 	notes  []pastNote
+
+	followed followBed
 }
 
 // pastNote is what OffsetFetch said at a moment at which nothing was under way.
@@ -52,6 +54,7 @@ func (b *pastBed) note(what string) {
 	n.at = time.Now().Truncate(time.Millisecond).Add(2 * time.Millisecond)
 	kafkatest.Until(b.t, "the clock moves", func() bool { return time.Since(n.at) > 2*time.Millisecond })
 	b.notes = append(b.notes, n)
+	b.follows(what)
 }
 
 // check holds every moment that was written down against the history.
@@ -157,7 +160,9 @@ func TestHistoryOfALife(t *testing.T) {
 	b.shows()
 	b.keeps()
 	b.restores()
+	b.followsAlone()
 	b.compact()
+	b.follows("after compaction")
 	known, unknown := b.check(life)
 	if known == 0 || unknown == 0 {
 		t.Errorf("after compaction %d are known, %d are not", known, unknown)
@@ -178,6 +183,10 @@ func (b *pastBed) live() {
 	b.note("a consumer of KIP-848")
 	b.run(0, "reset", "classic", "--topic", "life", "--to-offset", "20", "--execute")
 	b.note("a reset")
+	if r := real.Tools(t).Run(t, kafkatest.ConsumerGroups, "--bootstrap-server", b.k.Bootstrap(), "--reset-offsets", "--group", "newer", "--topic", "life:0", "--to-offset", "33", "--execute"); r.Status != 0 {
+		t.Fatalf("%+v", r)
+	}
+	b.note("a reset by Kafka's tool")
 	end := kafkatest.PendingCommit(t, cl, "life-1", "txn", kafkatest.At("life", 0, 7))
 	b.note("a transaction is open")
 	kafkatest.Commit(t, cl, "txn", kafkatest.At("life", 1, 3))
@@ -221,7 +230,7 @@ func (b *pastBed) shows() {
 	t := b.t
 	for group, want := range map[string][]string{
 		"classic": {"1 member: reader-1@127.0.0.1", "commit 20 -30 rewind no members", "deleted 20 not-expired"},
-		"newer":   {"1 member: reader-2@127.0.0.1", "deleted 44 not-expired"},
+		"newer":   {"1 member: reader-2@127.0.0.1", "commit 33 -17 rewind no members", "deleted 44 not-expired"},
 		"txn":     {"transactional 7", "aborted 9", "superseded 11", "commit 10 3"},
 		"old":     {"commit 40", "deleted 40 old-enough"},
 		"gone":    {"commit 30", "deleted 30", "group-deleted"},

@@ -156,14 +156,8 @@ func (r *Report) settings(ctx context.Context, cl *kgo.Client) (topics map[strin
 	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
-	t := topics[Topic]
-	if t.Err != nil {
-		return nil, &TopicError{t.Err}
-	}
-	// A partition that the metadata leaves out would shift the groups of all others.
-	r.Of = int32(len(t.Partitions))
-	if r.Of == 0 || t.Partitions[r.Of-1].Number != r.Of-1 {
-		return nil, &TopicError{fmt.Errorf("its metadata does not name all of its partitions")}
+	if r.Of, err = partitionsOf(topics[Topic]); err != nil {
+		return nil, err
 	}
 	return topics, nil
 }

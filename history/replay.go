@@ -30,6 +30,8 @@ type Replay struct {
 	groups map[string]*groupState
 	open   map[int64][]pending
 	dirty  []*groupState // whose members changed at the time of the last record
+	// touched is told of each record about a group that is no commit; nil for nobody.
+	touched func(group string)
 
 	event  Event
 	commit offset.Committed
@@ -149,6 +151,9 @@ func (r *Replay) Record(raw *Raw) {
 	case oldCommitRecord, commitRecord:
 		r.commitRecord(g, raw)
 	default:
+		if r.touched != nil {
+			r.touched(g.name)
+		}
 		if err := r.lifeRecord(g, t, raw); err != nil {
 			r.damaged(raw, err)
 		}
@@ -366,4 +371,24 @@ func (r *Replay) Finish(end int64) {
 		r.tell(Pending, c, c.at)
 	}
 	r.open = map[int64][]pending{}
+}
+
+// eachOpen tells which partitions transactions hold commits for.
+func (r *Replay) eachOpen(tell func(group string, p offset.Partition)) {
+	for _, held := range r.open {
+		for _, c := range held {
+			tell(c.group.name, c.part.Partition)
+		}
+	}
+}
+
+// forget drops what is known of groups that are not to be kept, but for what transactions hold.
+func (r *Replay) forget(keep func(group string) bool) {
+	held := map[*groupState]bool{}
+	for _, list := range r.open {
+		for _, c := range list {
+			held[c.group] = true
+		}
+	}
+	maps.DeleteFunc(r.groups, func(name string, g *groupState) bool { return !keep(name) && !held[g] && !g.life.dirty })
 }

@@ -28,6 +28,8 @@ type Sampler struct {
 	NoProbes bool
 	History  *History
 	Now      func() time.Time
+	// Standing says what groups are and have, nil for ReadStanding, which asks their coordinators at each look.
+	Standing func(context.Context, []Group) Standing
 
 	retention   map[string]Retention
 	retentionOf map[string]string // the id of the topic whose retention it is
@@ -78,6 +80,10 @@ func (s *Sampler) look(ctx context.Context, observe func(time.Time, *Snapshot)) 
 	}
 	for _, n := range slices.Sorted(maps.Keys(named)) {
 		q.Groups = append(q.Groups, Group{Name: n})
+	}
+	if s.Standing != nil {
+		at := s.Standing(ctx, q.Groups)
+		q.Standing = &at
 	}
 	snap, err := Read(ctx, s.Client, q)
 	if err != nil {

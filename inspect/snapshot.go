@@ -29,6 +29,8 @@ type Query struct {
 	Isolation     offset.Isolation
 	// Ahead is what was begun to be read of the groups; it is used if it is of exactly Groups.
 	Ahead *Ahead
+	// Standing is what was read of the groups already; nil reads it.
+	Standing *Standing
 	// SkipDescribe leaves the members out, for callers that only want offsets.
 	SkipDescribe bool
 }
@@ -43,6 +45,9 @@ type Snapshot struct {
 	Log     Log
 	// Share holds the start offsets of share groups, by group.
 	Share map[string]ShareOffsets
+	// Activity and Unfollowed are as a Standing has them.
+	Activity   map[string]*Activity
+	Unfollowed error
 }
 
 // Read takes a snapshot: describe, commits, then the metadata and bounds of every topic that occurs, each once. A commit
@@ -55,10 +60,14 @@ func Read(ctx context.Context, cl *kgo.Client, q Query) (*Snapshot, error) {
 		names = append(names, g.Name)
 	}
 	at, ok := q.Ahead.take(q.Groups, !q.SkipDescribe)
-	if !ok {
+	switch {
+	case ok:
+	case q.Standing != nil:
+		at = *q.Standing
+	default:
 		at = readStanding(ctx, cl, q.Groups, !q.SkipDescribe)
 	}
-	s.commits, s.Share = at.Commits, at.Share
+	s.commits, s.Share, s.Activity, s.Unfollowed = at.Commits, at.Share, at.Activity, at.Unfollowed
 	desc := at.Groups
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {

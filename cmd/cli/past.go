@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/koffset/koffset/history"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
@@ -39,7 +40,10 @@ func (s *Session) historyFault(err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	hint := ""
+	return &Fault{Kind: t.ErrorKind(), Err: err, Hint: s.historyHint(t)}
+}
+
+func (s *Session) historyHint(t *history.TopicError) (hint string) {
 	switch service := hidingService(s.Settings.Brokers); {
 	case service != "" && (t.Denied() || t.Missing()):
 		hint = service + " does not let its users read that topic: what a group had before is not known there"
@@ -48,7 +52,22 @@ func (s *Session) historyFault(err error) error {
 	case t.Denied():
 		hint = "grant it: kafka-acls.sh … --add --allow-principal User:NAME --operation Read --topic " + history.Topic
 	}
-	return &Fault{Kind: t.ErrorKind(), Err: err, Hint: hint}
+	return hint
+}
+
+// FollowCommits reads what groups have from Kafka's own record of the commits. Where that cannot be, it says why, and what to do.
+func (s *Session) FollowCommits() func(context.Context, []inspect.Group) inspect.Standing {
+	f := &history.Follow{Client: s.Client, Now: s.App.Now}
+	return func(ctx context.Context, groups []inspect.Group) inspect.Standing {
+		at := f.Standing(ctx, groups)
+		var t *history.TopicError
+		if errors.As(at.Unfollowed, &t) {
+			if hint := s.historyHint(t); hint != "" {
+				at.Unfollowed = fmt.Errorf("%w (%s)", at.Unfollowed, hint)
+			}
+		}
+		return at
+	}
 }
 
 // hidingService is the managed service that the brokers' names belong to, of those that keep the topic to themselves.

@@ -20,6 +20,7 @@ type monitorFlags struct {
 
 	stallAfter, expireWithin, idleAfter, behindAfter string
 	behindLag                                        int64
+	follow                                           bool
 
 	// What parse made of them.
 	names   []string
@@ -46,6 +47,11 @@ func (m *monitorFlags) addSlow(c *cobra.Command) {
 	f.StringVar(&m.behindAfter, "behind-after", "24h", "behind: the next record is older than this `DURATION`; 0s is off")
 	f.Int64Var(&m.behindLag, "behind-lag", 0, "behind: the lag is at least `RECORDS`; 0 is off")
 	f.StringVar(&m.idleAfter, "idle-after", "24h", "idle-long: no commit for this `DURATION` and no members")
+}
+
+// addFollow adds what only a long observation gains from.
+func (m *monitorFlags) addFollow(c *cobra.Command) {
+	c.Flags().BoolVar(&m.follow, "follow-commits", false, "read commits from __consumer_offsets as they come instead of asking for each group, and show when and how often groups commit; needs READ on it, and asks where it may not be read")
 }
 
 func (m *monitorFlags) parse(c *cobra.Command, args []string) error {
@@ -94,8 +100,12 @@ func (m *monitorFlags) sampler(s *cli.Session) *inspect.Sampler {
 		q.Topics = m.scope.Matcher
 		q.CommittedOnly = len(m.names) == 0
 	}
-	return &inspect.Sampler{
+	out := &inspect.Sampler{
 		Client: s.Client, Names: m.names, Match: func(g inspect.Group) bool { return m.matcher.Match(g.Name) },
 		Query: q, History: inspect.NewHistory(m.rules), Now: s.App.Now,
 	}
+	if m.follow {
+		out.Standing = s.FollowCommits()
+	}
+	return out
 }

@@ -65,6 +65,7 @@ authentication.` + cli.ExitStatus(
 	}
 	o.add(c, "15s")
 	o.addSlow(c)
+	o.addFollow(c)
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9308", "`HOST:PORT` to listen on; :PORT is every interface")
 	f.StringVar(&o.webConfig, "web.config.file", "", "Prometheus' web configuration `FILE`: TLS and basic authentication")

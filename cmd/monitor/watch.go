@@ -65,6 +65,7 @@ unknown (?). A lag with a + leaves out partitions that could not be counted.` + 
 	}
 	o.add(c, "5s")
 	o.addSlow(c)
+	o.addFollow(c)
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT`: table (the live view, or a line an interval), jsonl")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
@@ -168,12 +169,13 @@ func (o *watchOptions) runLines(ctx context.Context, s *cli.Session, f *watch.Fr
 	var w *render.Writer
 	if o.format == render.JSONL {
 		w = render.NewWriter(o.app.Streams, o.format, s.Meta("watch"))
-		w.Begin(watchSheet())
+		w.Begin(watchSheet(o.follow))
 	}
-	incomplete := false
+	incomplete, unfollowed := false, false
 	var err error
 	for n := 1; ; n++ {
 		began := o.app.Now()
+		unfollowed = o.sayFollowed(f, unfollowed)
 		incomplete = f.Err != nil || f.Missing > 0 || slices.ContainsFunc(f.Groups, func(g watch.Group) bool { return g.Err != nil || g.NotFound || g.Health.Unread > 0 })
 		if w != nil {
 			w.Row(watchCells(f, len(o.names) > 0)...)
@@ -204,10 +206,28 @@ func (o *watchOptions) runLines(ctx context.Context, s *cli.Session, f *watch.Fr
 	return err
 }
 
-func watchSheet() render.Sheet {
-	return render.Sheet{Name: "looks", Row: "look", Columns: []render.Column{
+// sayFollowed says when commits cannot be followed, and when they can again; was is what it was at the sample before.
+func (o *watchOptions) sayFollowed(f *watch.Frame, was bool) bool {
+	if f.Err != nil {
+		return was
+	}
+	switch now := f.Unfollowed != nil; {
+	case now && !was:
+		o.app.Streams.Warn("commits are not followed, each group is asked for instead: %v", f.Unfollowed)
+	case was && !now:
+		o.app.Streams.Note("commits are followed now")
+	}
+	return f.Unfollowed != nil
+}
+
+func watchSheet(follow bool) render.Sheet {
+	out := render.Sheet{Name: "looks", Row: "look", Columns: []render.Column{
 		{Key: "at"}, {Key: "took_seconds"}, {Key: "lag"}, {Key: "groups"}, {Key: "brokers_unanswered"}, {Key: "error"},
 	}}
+	if follow {
+		out.Columns = append(out.Columns, render.Column{Key: "commits_followed"})
+	}
+	return out
 }
 
 func watchCells(f *watch.Frame, partitions bool) []render.Cell {
@@ -215,12 +235,16 @@ func watchCells(f *watch.Frame, partitions bool) []render.Cell {
 	groups := make([]render.Cell, 0, len(f.Groups))
 	for i := range f.Groups {
 		lag += f.Groups[i].Health.Lag
-		groups = append(groups, watchGroup(&f.Groups[i], partitions))
+		groups = append(groups, watchGroup(f, &f.Groups[i], partitions))
 	}
-	return []render.Cell{render.Time(f.At), render.Float(f.Took.Seconds()), render.Int(lag), render.List(groups...), cli.Nonzero(int64(f.Missing)), cli.ErrCell(f.Err)}
+	cells := []render.Cell{render.Time(f.At), render.Float(f.Took.Seconds()), render.Int(lag), render.List(groups...), cli.Nonzero(int64(f.Missing)), cli.ErrCell(f.Err)}
+	if f.Follow {
+		cells = append(cells, render.Bool(f.Err == nil && f.Unfollowed == nil))
+	}
+	return cells
 }
 
-func watchGroup(g *watch.Group, partitions bool) render.Cell {
+func watchGroup(f *watch.Frame, g *watch.Group, partitions bool) render.Cell {
 	h := &g.Health
 	lag, verdict := render.None(), h.Health
 	if h.HasLag() {
@@ -238,17 +262,32 @@ func watchGroup(g *watch.Group, partitions bool) render.Cell {
 	}
 	fields = append(fields, rateFields(h.In, h.Out, h.HasRates, eta, hasETA, h.LagTime)...)
 	fields = append(fields, render.F("expires_seconds", cli.Seconds(h.Expires, h.HasExpires)), render.F("error", err))
+	if f.Follow {
+		fields = append(fields, activityFields(g.Activity)...)
+	}
 	if partitions {
 		parts := make([]render.Cell, len(g.Parts))
 		for i := range g.Parts {
-			parts[i] = watchPart(&g.Parts[i])
+			parts[i] = watchPart(f, g, &g.Parts[i])
 		}
 		fields = append(fields, render.F("partitions", render.List(parts...)))
 	}
 	return render.Object(fields...)
 }
 
-func watchPart(p *watch.Part) render.Cell {
+// activityFields are what following the commits tells of a group.
+func activityFields(a *inspect.Activity) []render.Field {
+	rate, count, last, since, by := render.None(), render.None(), render.None(), render.None(), render.None()
+	if a != nil {
+		count, last, since, by = render.Int(a.Commits), render.Time(a.Last), render.Time(a.Since), render.Text(a.Who())
+		if a.HasRate {
+			rate = render.Float(a.Rate)
+		}
+	}
+	return []render.Field{render.F("commits_per_second", rate), render.F("commit_count", count), render.F("last_commit_time", last), render.F("last_commit_by", by), render.F("commits_known_since", since)}
+}
+
+func watchPart(f *watch.Frame, g *watch.Group, p *watch.Part) render.Cell {
 	committed, start, end, lag := render.None(), render.None(), render.None(), render.None()
 	if p.HasCommit {
 		committed = render.Int(p.Committed)
@@ -270,7 +309,15 @@ func watchPart(p *watch.Part) render.Cell {
 	if d.LagTime.Known && d.LagTime.Basis != "" {
 		next = render.Int(d.LagTime.Record)
 	}
-	return render.Object(append(fields, render.F("next_offset", next), render.F("expires_seconds", cli.Seconds(d.Expires, d.HasExpires)), render.F("client", render.Text(p.Client)))...)
+	fields = append(fields, render.F("next_offset", next), render.F("expires_seconds", cli.Seconds(d.Expires, d.HasExpires)), render.F("client", render.Text(p.Client)))
+	if f.Follow {
+		last := render.None()
+		if g.Activity != nil {
+			last = render.Time(g.Activity.Parts[p.Partition])
+		}
+		fields = append(fields, render.F("last_commit_time", last))
+	}
+	return render.Object(fields...)
 }
 
 func rateFields(in, out float64, has bool, eta time.Duration, hasETA bool, t inspect.LagTime) []render.Field {

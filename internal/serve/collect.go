@@ -3,9 +3,11 @@ package serve
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/metrics"
+	"github.com/koffset/koffset/offset"
 )
 
 // collection is what one refresh read, laid out for rendering. Its slices are used again by the next one.
@@ -23,6 +25,7 @@ type groupData struct {
 	label       pair
 	health      inspect.GroupHealth
 	err         error
+	activity    *inspect.Activity // nil where commits are not followed
 }
 
 // groupTopic is a group's share of one topic: its rows are rows[from:to].
@@ -45,6 +48,7 @@ type rowData struct {
 	hasEnd    bool
 	hasLag    bool
 	member    *inspect.Member
+	at        time.Time // of the last commit; zero where it is not known
 }
 
 func (c *collection) reset() {
@@ -106,6 +110,7 @@ func (c *collection) join() {
 // finish adds the groups that had no rows, with their errors, and sorts nothing: the snapshot is sorted.
 func (c *collection) finish(l *inspect.Look) {
 	c.look = l
+	c.lastCommits()
 	withRows := c.groups
 	all := make([]groupData, 0, len(l.Snapshot.Groups))
 	for i := range l.Snapshot.Groups {
@@ -116,6 +121,7 @@ func (c *collection) finish(l *inspect.Look) {
 		} else {
 			g.label = metrics.NewLabel("group", d.Name)
 		}
+		g.activity = l.Snapshot.Activity[d.Name]
 		if d.NotFound && g.health.Partitions == 0 {
 			continue
 		}
@@ -135,3 +141,17 @@ func (c *collection) finish(l *inspect.Look) {
 
 // sortedTopics are the names of the snapshot's topics.
 func (c *collection) sortedTopics() []string { return slices.Sorted(maps.Keys(c.look.Snapshot.Topics)) }
+
+// lastCommits fills in when each partition last had a commit.
+func (c *collection) lastCommits() {
+	for i := range c.topics {
+		t := &c.topics[i]
+		a := c.look.Snapshot.Activity[t.group.GetValue()]
+		if a == nil {
+			continue
+		}
+		for j := t.from; j < t.to; j++ {
+			c.rows[j].at = a.Parts[offset.Partition{Topic: t.topic.GetValue(), Partition: c.rows[j].partition}]
+		}
+	}
+}

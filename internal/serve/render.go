@@ -3,6 +3,7 @@ package serve
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/metrics"
@@ -89,6 +90,28 @@ func (c *collection) writeGroups(w *writer) {
 		}
 	})
 	c.writeVerdicts(w)
+	c.writeActivity(w)
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// writeActivity renders what only following the commits tells.
+func (c *collection) writeActivity(w *writer) {
+	c.eachGroup(w, "koffset_group_commits_total", func(g *groupData, add func(float64, ...pair)) {
+		if g.activity != nil {
+			add(float64(g.activity.Commits), g.label)
+		}
+	})
+	c.eachGroup(w, "koffset_group_last_commit_timestamp_seconds", func(g *groupData, add func(float64, ...pair)) {
+		if g.activity != nil && !g.activity.Last.IsZero() {
+			add(unixSeconds(g.activity.Last), g.label)
+		}
+	})
+	c.eachGroup(w, "koffset_group_commits_known_since_timestamp_seconds", func(g *groupData, add func(float64, ...pair)) {
+		if g.activity != nil {
+			add(unixSeconds(g.activity.Since), g.label)
+		}
+	})
 }
 
 func (c *collection) writeVerdicts(w *writer) {
@@ -132,6 +155,7 @@ func (c *collection) writePartitionTimes(w *writer) {
 	c.eachRow(w, "koffset_group_partition_lag_seconds_is_minimum", func(r *rowData) (float64, bool) {
 		return 1, r.hasLag && r.lagTime.Known && r.lagTime.Basis == inspect.LagAtLeast
 	})
+	c.eachRow(w, "koffset_group_partition_last_commit_timestamp_seconds", func(r *rowData) (float64, bool) { return unixSeconds(r.at), !r.at.IsZero() })
 	ends := map[inspect.Health]string{}
 	for _, h := range inspect.Healths() {
 		ends[h] = `",verdict="` + string(h) + metrics.PlainEnd
@@ -205,6 +229,9 @@ func (c *collection) series(own, compat bool) int {
 	}
 	if own {
 		n += 3*len(c.rows) + 2*logs
+		if c.look.Snapshot.Activity != nil {
+			n += len(c.rows)
+		}
 	}
 	if compat {
 		n += 2*len(c.rows) + 7*logs

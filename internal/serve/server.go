@@ -47,6 +47,7 @@ type Server struct {
 	lastFailed atomic.Pointer[string]
 	warned     string
 	omitted    bool
+	unfollowed bool
 }
 
 // New makes a server. Run refreshes it.
@@ -166,6 +167,7 @@ func (s *Server) writeBody(out io.Writer, look *inspect.Look, began time.Time) e
 		s.o.Warn("about %d per-partition series are more than {{max-series %d}}: they are left out; choose groups with {{group-match}}, or raise the limit", n, s.o.MaxSeries)
 	}
 	s.omitted = omit
+	s.sayFollowed(look)
 	w := newWriter(out, &s.slab)
 	s.data.write(w)
 	if own && !omit {
@@ -184,8 +186,28 @@ func (s *Server) writeBody(out io.Writer, look *inspect.Look, began time.Time) e
 		omitted = 1
 	}
 	w.one("koffset_partition_metrics_omitted", omitted)
+	if s.sampler.Standing != nil {
+		followed := 1.0
+		if look.Snapshot.Unfollowed != nil {
+			followed = 0
+		}
+		w.one("koffset_commits_followed", followed)
+	}
 	w.one("koffset_refresh_duration_seconds", s.o.Now().Sub(began).Seconds())
 	return w.Flush()
+}
+
+// sayFollowed says when commits cannot be followed, and when they can again.
+func (s *Server) sayFollowed(look *inspect.Look) {
+	err := look.Snapshot.Unfollowed
+	if now := err != nil; now != s.unfollowed {
+		s.unfollowed = now
+		if now {
+			s.o.Warn("commits are not followed, each group is asked for instead: %v", err)
+		} else {
+			s.o.Warn("commits are followed now")
+		}
+	}
 }
 
 // Handler serves /metrics, /healthz and a page that names them.

@@ -5,6 +5,7 @@ package watch
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/render"
@@ -80,6 +81,30 @@ func rateCell(r row, out bool) string {
 		return inspect.FormatRate(o)
 	}
 	return inspect.FormatRate(in)
+}
+
+// lastCell is how long ago the last commit was: >5m where none was seen in the five minutes that are known, ? where none are.
+func lastCell(r row, now time.Time) string {
+	p := (*offset.Partition)(nil)
+	if r.part != nil {
+		p = &r.part.Partition
+	}
+	if last := r.group.Activity.LastText(now, p); last != "" {
+		return last
+	}
+	return "?"
+}
+
+// commitsCell is how many commits a second the group makes.
+func commitsCell(r row) string {
+	switch a := r.group.Activity; {
+	case r.part != nil:
+		return ""
+	case a == nil || !a.HasRate:
+		return "?"
+	default:
+		return inspect.FormatRate(a.Rate)
+	}
 }
 
 func etaCell(r row) string {

@@ -18,6 +18,9 @@ type Frame struct {
 	// that did not.
 	Missing int
 	Err     error
+	// Follow says that commits were to be followed, and Unfollowed why they are not.
+	Follow     bool
+	Unfollowed error
 }
 
 // Group is one group of a frame.
@@ -30,6 +33,7 @@ type Group struct {
 	Parts             []Part    // sorted by topic and number
 	NotFound          bool
 	Err               error
+	Activity          *inspect.Activity // nil where commits are not followed
 }
 
 // Part is one partition of a group.
@@ -84,9 +88,9 @@ func (c *Collector) Look(ctx context.Context) *Frame {
 		g.Parts = append(g.Parts, p)
 	})
 	if err != nil {
-		return &Frame{At: c.Sampler.Now(), Took: c.Sampler.Now().Sub(began), Groups: c.last, Err: err}
+		return &Frame{At: c.Sampler.Now(), Took: c.Sampler.Now().Sub(began), Groups: c.last, Err: err, Follow: c.Sampler.Standing != nil}
 	}
-	f := &Frame{At: l.At, Took: l.Took, Missing: len(l.Missing)}
+	f := &Frame{At: l.At, Took: l.Took, Missing: len(l.Missing), Follow: c.Sampler.Standing != nil, Unfollowed: l.Snapshot.Unfollowed}
 	for i := range l.Snapshot.Groups {
 		d := &l.Snapshot.Groups[i]
 		g := Group{Name: d.Name}
@@ -94,6 +98,7 @@ func (c *Collector) Look(ctx context.Context) *Frame {
 			g, groups = groups[0], groups[1:]
 		}
 		g.Type, g.State, g.Members = string(d.Type), d.State, len(d.Members)
+		g.Activity = l.Snapshot.Activity[d.Name]
 		g.NotFound = d.NotFound && len(g.Parts) == 0
 		if g.Err = l.Snapshot.GroupErr(*d); g.Err != nil {
 			g.Health.Health = inspect.Worst(g.Health.Health, inspect.HealthUnknown)

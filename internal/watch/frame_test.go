@@ -1,7 +1,10 @@
 package watch
 
 import (
+	"errors"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/offset"
 )
 
 func TestCollector(t *testing.T) {
@@ -70,5 +74,27 @@ func TestCollectorKeeps(t *testing.T) {
 		Keep: func(g Group) bool { return g.Name == "k-app" }}
 	if f := c.Look(t.Context()); len(f.Groups) != 1 || f.Groups[0].Name != "k-app" {
 		t.Errorf("%+v", f.Groups)
+	}
+}
+
+// The columns of followed commits are there where commits are followed, and what nobody saw is at least so long ago, or not known.
+func TestFollowedColumns(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	part := offset.Partition{Topic: "orders"}
+	f := &Frame{At: now, Follow: true, Groups: []Group{
+		{Name: "busy", Activity: &inspect.Activity{Since: now.Add(-time.Hour), Last: now.Add(-3 * time.Second), Rate: 12, HasRate: true, Parts: map[offset.Partition]time.Time{part: now.Add(-4 * time.Second)}},
+			Parts: []Part{{Partition: part}, {Partition: offset.Partition{Topic: "orders", Partition: 1}}}},
+		{Name: "gap"},
+	}}
+	m := New("koffset watch", true).Resize(200, 20).Take(f)
+	got := strings.Join(m.View(false), "\n")
+	for _, want := range []string{`COMMITS/S +COMMITTED-AGO`, `busy .* 12 +3s `, `orders:0 .* 4s `, `orders:1 .* >1h `, `gap .* \? +\? `} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	f.Unfollowed = errors.New("it may not be read")
+	if got = strings.Join(m.Take(f).View(false), "\n"); strings.Contains(got, "COMMITS/S") || !strings.Contains(got, "commits not followed: it may not be read") {
+		t.Error(got)
 	}
 }

@@ -52,6 +52,7 @@ func Line(f *Frame) string {
 	if rates {
 		fmt.Fprintf(&b, "  in %s/s  out %s/s", inspect.FormatRate(in), inspect.FormatRate(out))
 	}
+	b.WriteString(commitsText(f))
 	if behind := formatLagTime(ages.Oldest()); behind != "-" {
 		fmt.Fprintf(&b, "  behind %s", behind)
 	}
@@ -67,4 +68,29 @@ func Line(f *Frame) string {
 		fmt.Fprintf(&b, "  (%s%s)", name, why(row{group: g}))
 	}
 	return b.String()
+}
+
+// commitsText is what following the commits tells.
+func commitsText(f *Frame) (out string) {
+	if commits, known := commitRate(f); known {
+		out = fmt.Sprintf("  commits %s/s", inspect.FormatRate(commits))
+	}
+	if len(f.Groups) == 1 {
+		if last := f.Groups[0].Activity.LastText(f.At, nil); last != "" {
+			out += fmt.Sprintf("  committed %s ago", last)
+		}
+	}
+	return out
+}
+
+// commitRate is how many commits a second the groups made together; known is false where that of one is not.
+func commitRate(f *Frame) (sum float64, known bool) {
+	for i := range f.Groups {
+		a := f.Groups[i].Activity
+		if a == nil || !a.HasRate {
+			return 0, false
+		}
+		sum += a.Rate
+	}
+	return sum, len(f.Groups) > 0
 }

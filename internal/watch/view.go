@@ -39,8 +39,13 @@ func (m Model) columns() []column {
 	committed := column{"COMMITTED", 10, true, sortCount, committedCell}
 	end := column{"LOG END", 10, true, sortCount, endCell}
 	all := []column{name, committed, end, lag, in, out, eta, behind, trend, verdict}
+	if f := m.frame; f != nil && f.Follow && f.Unfollowed == nil {
+		rate := column{"COMMITS/S", 9, true, sortCount, commitsCell}
+		last := column{"COMMITTED-AGO", 13, true, sortCount, func(r row) string { return lastCell(r, f.At) }}
+		all = slices.Insert(all, len(all)-1, rate, last)
+	}
 	// The order in which columns go when the terminal is narrow.
-	for _, drop := range []string{"", "COMMITTED", "LOG END", "LAG TREND", "OUT/S", "IN/S", "ETA", "BEHIND"} {
+	for _, drop := range []string{"", "COMMITTED", "LOG END", "LAG TREND", "OUT/S", "IN/S", "COMMITS/S", "ETA", "COMMITTED-AGO", "BEHIND"} {
 		kept := all[:0:0]
 		for _, c := range all {
 			if c.title != drop {
@@ -148,6 +153,9 @@ func (m Model) headLine() string {
 		state = fmt.Sprintf("  PAUSED, %s newer is there", offset.FormatDuration(m.waiting.At.Sub(f.At)))
 	case m.Paused:
 		state = "  PAUSED"
+	}
+	if f.Unfollowed != nil {
+		state += "  commits not followed: " + render.Clean(f.Unfollowed.Error())
 	}
 	return fmt.Sprintf("%s  %s  took %s%s", m.Head, offset.FormatTimeIn(f.At.Truncate(time.Second), f.At.Location()), offset.FormatDuration(f.Took), state)
 }
