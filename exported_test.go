@@ -11,7 +11,7 @@ import (
 func called() []string {
 	return []string{"String", "Error", "Unwrap", "Is", "As", "Read", "Write", "Close", "Flush", "Set", "Type", "Name", "Format", "Len", "ReadFrom",
 		"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "Scan", "Value",
-		"MaxVersion", "ErrorKind", "Authenticate", "Challenge", "OnBrokerE2E", "OnBrokerThrottle"}
+		"MaxVersion", "ErrorKind", "Authenticate", "Challenge", "OnBrokerE2E", "OnBrokerThrottle", "OnBrokerWrite"}
 }
 
 // exported are the groups of names that a file exports: a function or a method alone, the names of one const or var together, since

@@ -16,11 +16,13 @@ import (
 )
 
 // inFlight bounds the requests under way at once to one broker. Eight kept a broker of two cores busy in every measurement;
-// more only queue there. Of those for groups there are as many more as there are groups: eight of them would wait for the way there
-// and back most of the time when the broker is far away. 10,000 groups took 25 round trips.
+// more only queue there. Of those for groups there are as many more as there are groups, since eight of them would wait for the way
+// there and back most of the time when the broker is far away: 10,000 groups on three brokers are read in one round trip, fifty in a
+// request, and written in four, one in a request.
 const (
 	inFlight       = 8
-	groupsInFlight = 64
+	readsInFlight  = 128
+	writesInFlight = 1024
 )
 
 // retryPause is the wait before asking again for what a coordinator could not answer yet: a new cluster answers
@@ -222,9 +224,17 @@ func (a *asker) lane(node int32) *errgroup.Group {
 	defer a.mu.Unlock()
 	if a.lanes[node] == nil {
 		a.lanes[node] = new(errgroup.Group)
-		a.lanes[node].SetLimit(groupsInFlight)
+		a.lanes[node].SetLimit(a.most())
 	}
 	return a.lanes[node]
+}
+
+// most is how many requests are under way at once to one broker.
+func (a *asker) most() int {
+	if a.reads {
+		return readsInFlight
+	}
+	return writesInFlight
 }
 
 // askWhere asks one broker. While it does not answer, the groups' coordinators are looked up now and then; where they are

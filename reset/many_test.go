@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/commits"
@@ -88,4 +91,27 @@ func TestCheckEndsWhereNothingMoves(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	kafkatest.Commit(t, cl, f.App, kafkatest.At(f.Topic, 0, 6)) // nothing was sent, and the cluster still answers
+}
+
+// What was written is read back in one round trip, however many groups there are, and each answer says that something moved.
+func TestManyGroupsAreReadBackAtOnce(t *testing.T) {
+	const groups, aRequest = 1_200, 50
+	c, cl := kafkatest.FakeClient(t)
+	f := kafkatest.F1(t, cl, "")
+	a := &applier{cl: kafkatest.AnswerTogether(t, c, kmsg.OffsetFetch, 0, groups/aRequest), res: &Result{}}
+	var all []int
+	for i := range groups {
+		a.res.Rows = append(a.res.Rows, Row{Change: Change{Group: fmt.Sprintf("many-%05d", i), Partition: offset.Partition{Topic: f.Topic}}})
+		all = append(all, i)
+	}
+	var moved atomic.Int64
+	now := a.readBack(t.Context(), all, func() { moved.Add(1) })
+	for _, r := range a.res.Rows {
+		if err := now.err(r); err != nil {
+			t.Fatalf("%s: %v", r.Group, err)
+		}
+	}
+	if moved.Load() < groups/aRequest {
+		t.Errorf("it was said %d times that something moved", moved.Load())
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -177,19 +176,15 @@ func (a *applier) readBack(ctx context.Context, rows []int, moved func()) standi
 			plain = append(plain, g)
 		}
 	}
-	for part := range slices.Chunk(plain, readBackGroups) {
-		for _, c := range inspect.ReadCommits(ctx, a.cl, part) {
-			out.fold(c)
-		}
-		moved()
+	// All at once: some hundred groups after the other would each wait for the way there and back.
+	ctx = inspect.WithProgress(ctx, moved)
+	for _, c := range inspect.ReadCommits(ctx, a.cl, plain) {
+		out.fold(c)
 	}
 	a.readBackShare(ctx, share, out)
 	moved()
 	return out
 }
-
-// readBackGroups is how many groups are read back before it is said that something moved.
-const readBackGroups = 500
 
 // fold takes one group's commits.
 func (s standing) fold(c inspect.Commits) {

@@ -3,8 +3,10 @@ package commits
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/koffset/koffset/inspect"
 )
@@ -31,7 +33,7 @@ func (w *writer) send(ctx context.Context, node int32, g *group) (again bool) {
 			if t.Op == RemoveGroup {
 				retry, stop = w.removeGroup(ctx, node, g, t)
 			} else {
-				retry, stop = w.rows(ctx, node, g, t, t.chunk(t.pending))
+				retry, stop = w.pending(ctx, node, g, t)
 			}
 			if retry || stop {
 				return retry
@@ -65,10 +67,56 @@ func (t *task) size(row int) int {
 	return n
 }
 
-// rows sends one request for some rows of a task and tells what it is answered. retry asks for another try, stop gives the
-// group up.
-func (w *writer) rows(ctx context.Context, node int32, g *group, t *task, rows []int) (retry, stop bool) {
-	answers, err := t.ask(ctx, w.cl, node, rows)
+// requestsAtOnce is how many requests of one group are under way at once, when the broker has taken the first: the rows of a wide
+// group do not wait for each other on the way to a broker that is far away, and what is sent when the command is interrupted
+// stays small.
+const requestsAtOnce = 8
+
+// pending sends what is pending of a task and tells what it is answered. retry asks for another try, stop gives the group up.
+func (w *writer) pending(ctx context.Context, node int32, g *group, t *task) (retry, stop bool) {
+	parts := t.chunks()
+	answers, err := t.ask(ctx, w.cl, node, parts[0])
+	if retry, stop = w.told(ctx, g, t, parts[0], answers, err); retry || stop {
+		return retry, stop
+	}
+	resent := g.resent
+	var mu sync.Mutex // of everything but the requests themselves
+	var all errgroup.Group
+	all.SetLimit(requestsAtOnce)
+	for _, part := range parts[1:] {
+		all.Go(func() error { // waits for its turn
+			mu.Lock()
+			over := retry || stop || ended(ctx) != nil
+			mu.Unlock()
+			if over {
+				return nil // it stays pending
+			}
+			answers, err := t.ask(ctx, w.cl, node, part)
+			mu.Lock()
+			defer mu.Unlock()
+			most := g.resent
+			g.resent = resent // one connection broke, however many requests were on it
+			again, end := w.told(ctx, g, t, part, answers, err)
+			g.resent = max(g.resent, most)
+			retry, stop = retry || again, stop || end
+			return nil
+		})
+	}
+	_ = all.Wait() // every error was told of, or is a reason to try again
+	return retry, stop
+}
+
+// chunks are what is pending, in parts that fit into one request each.
+func (t *task) chunks() (out [][]int) {
+	for rest := t.pending; len(rest) > 0; {
+		part := t.chunk(rest)
+		out, rest = append(out, part), rest[len(part):]
+	}
+	return out
+}
+
+// told deals with what a request for some rows was answered, or with why it was not.
+func (w *writer) told(ctx context.Context, g *group, t *task, rows []int, answers []error, err error) (retry, stop bool) {
 	if err != nil {
 		return w.noAnswer(ctx, g, t, rows, err)
 	}

@@ -3,6 +3,7 @@ package commits
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -527,6 +528,38 @@ func TestRefusedAfterALostAnswer(t *testing.T) {
 			}
 			if n.Load() != 2 {
 				t.Errorf("%d requests", n.Load())
+			}
+		})
+	}
+}
+
+// A broker that is far away is not waited for once a request: hundreds of groups are under way at once, and of a wide group whatever
+// comes after the first request, which tells whether the broker takes any.
+func TestManyAreUnderWayAtOnce(t *testing.T) {
+	t.Parallel()
+	const groups, wide = 500, 4*maxRows + 1
+	var narrow []Job
+	for i := range groups {
+		narrow = append(narrow, Job{Group: fmt.Sprint("g", i), Op: Commit, Rows: rows("t", 1)})
+	}
+	for name, tc := range map[string]struct {
+		jobs     []Job
+		alone, n int
+	}{
+		"groups":     {narrow, 0, groups},
+		"partitions": {[]Job{{Group: "g", Op: Commit, Rows: many("t", wide)}}, 1, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, cl := kafkatest.FakeClient(t)
+			kafkatest.CreateTopic(t, cl, "t", wide)
+			kafkatest.Commit(t, cl, "g", kafkatest.At("t", 0, 0)) // the coordinator is there
+			asks := kafkatest.AnswerTogether(t, c, kmsg.OffsetCommit, tc.alone, tc.n)
+			for job, answers := range run(t, t.Context(), asks, tc.jobs...).rows {
+				for i, err := range answers {
+					if err != nil {
+						t.Fatalf("row %d of job %d: %v", i, job, err)
+					}
+				}
 			}
 		})
 	}

@@ -4,7 +4,9 @@ package kafkatest
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -66,6 +68,45 @@ func FakeClient(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
 	t.Helper()
 	c := Fake(t, opts...)
 	return c, Client(t, c.ListenAddrs())
+}
+
+// AnswerTogether makes a client whose first requests of a kind are answered as usual, and whose next n are not before all of them
+// are written: one that waited for an answer before it asked on would wait for ever.
+func AnswerTogether(t testing.TB, c *kfake.Cluster, key kmsg.Key, first, n int) *kgo.Client {
+	t.Helper()
+	w := &written{key: key}
+	came := 0
+	c.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if came++; came == first+1 {
+			c.SleepControl(func() {
+				for over := time.After(Deadline); int(w.n.Load()) < first+n; {
+					select {
+					case <-over:
+						t.Errorf("%d requests of %s are under way at once, not %d", int(w.n.Load())-first, key.Name(), n)
+						return
+					case <-t.Context().Done():
+						return
+					case <-time.After(5 * time.Millisecond):
+					}
+				}
+			})
+		}
+		return nil, nil, false
+	})
+	return Client(t, c.ListenAddrs(), kgo.WithHooks(w))
+}
+
+// written counts the requests of a kind that a client wrote.
+type written struct {
+	key kmsg.Key
+	n   atomic.Int64
+}
+
+func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if err == nil && key == int16(w.key) {
+		w.n.Add(1)
+	}
 }
 
 // derive makes a second client with cl's options and more on top, closed with the test: producers and members need settings
