@@ -23,7 +23,6 @@ import (
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/kafkatest"
-	"github.com/koffset/koffset/offset"
 )
 
 const (
@@ -55,11 +54,20 @@ func TestCrashChild(t *testing.T) {
 		}
 	}
 	rate, _ := strconv.ParseFloat(os.Getenv("KOFFSET_CRASH_RATE"), 64)
-	_, err = consume.Run(context.Background(), consume.Config{Client: cl, Topics: topics(topic), Group: topic + "-" + kind, Sink: out,
-		Start: consume.Start{Position: &offset.Position{Kind: offset.Earliest}}, End: consume.End{Until: &offset.Position{Kind: offset.Latest}},
-		Rate:        consume.Rate{Records: rate},
-		Checkpoints: consume.Checkpoints{Interval: 10 * time.Millisecond, Dir: filepath.Join(dir, "ck"), Job: "crash", Restore: consume.RestoreLatest}})
-	if err != nil {
+	cfg := consume.Config{Client: cl, Topics: topics(topic), Group: os.Getenv("KOFFSET_CRASH_GROUP"), Sink: out,
+		Start: consume.FromEarliest(), End: consume.UntilLatest(), Rate: consume.Rate{Records: rate},
+		Checkpoints: consume.Checkpoints{Interval: 10 * time.Millisecond, Dir: filepath.Join(dir, "ck"), Job: "crash", Restore: consume.RestoreLatest}}
+	if ranges := os.Getenv("KOFFSET_CRASH_RANGES"); ranges != "" {
+		cfg.Topics, cfg.Start, cfg.End = nil, consume.Start{}, consume.End{}
+		for text := range strings.FieldsSeq(ranges) {
+			r, err := consume.ParseRange(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.End.Ranges = append(cfg.End.Ranges, r)
+		}
+	}
+	if _, err = consume.Run(context.Background(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(os.Stderr, "child finished")
@@ -70,6 +78,11 @@ func TestCrash(t *testing.T) {
 	testCrash(t, cl, "crash", crash{kills: 25, rate: "10000"})
 }
 
+func TestCrashRanges(t *testing.T) {
+	_, cl := fake(t)
+	testCrashRanges(t, cl, "crash-ranges", crash{kills: 8, rate: "10000", later: true})
+}
+
 // crash is how often the process of each sink is killed, and the rate that keeps the run from finishing before that. later says that
 // each process lives until a checkpoint of its own holds records.
 type crash struct {
@@ -78,48 +91,82 @@ type crash struct {
 	later bool
 }
 
+// crashJob is a run that is killed and started again until it ends: what it reads, and the records that it is to deliver.
+type crashJob struct {
+	topic, group, kind string
+	ranges             []string // empty is the whole topic
+	from, to           [crashPartitions]int64
+
+	addr, dir string
+}
+
 // Killed at random points, again and again, the files hold every record exactly once and standard output at least once.
 func testCrash(t *testing.T, cl *kgo.Client, topic string, how crash) {
+	crashTopic(t, cl, topic)
+	for _, kind := range []string{"files", "stdout"} {
+		whole := crashJob{topic: topic, group: topic + "-" + kind, kind: kind}
+		for p := range whole.to {
+			whole.to[p] = crashRecords
+		}
+		t.Run(kind, func(t *testing.T) { t.Parallel(); whole.run(t, cl, how) })
+	}
+}
+
+// The parts of a topic are read by a process each, by ranges with an end and by a counted one. Both are killed again and again: each has
+// its own records exactly once and no other, so that the two have every record of the topic once.
+func testCrashRanges(t *testing.T, cl *kgo.Client, topic string, how crash) {
+	crashTopic(t, cl, topic)
+	const a, b = 10_000, 20_000 // where the parts meet, on the first two partitions; the third is the second part's
+	for name, part := range map[string]crashJob{
+		"part-1": {ranges: []string{fmt.Sprintf("%s:0=0:%d", topic, b), fmt.Sprintf("%s:1=0+%d", topic, a)}, to: [crashPartitions]int64{b, a, 0}},
+		"part-2": {ranges: []string{fmt.Sprintf("%s:0=%d:%d", topic, b, crashRecords), fmt.Sprintf("%s:1=%d:%d", topic, a, crashRecords), fmt.Sprintf("%s:2=0:%d", topic, crashRecords)},
+			from: [crashPartitions]int64{b, a, 0}, to: [crashPartitions]int64{crashRecords, crashRecords, crashRecords}},
+	} {
+		part.topic, part.group, part.kind = topic, topic+"-"+name, "files"
+		t.Run(name, func(t *testing.T) { t.Parallel(); part.run(t, cl, how) })
+	}
+}
+
+func crashTopic(t *testing.T, cl *kgo.Client, topic string) {
+	t.Helper()
 	kafkatest.CreateTopic(t, cl, topic, crashPartitions)
 	for p := range int32(crashPartitions) {
 		kafkatest.Produce(t, cl, kafkatest.Records(topic, p, crashRecords, 1000, 1)...)
 	}
-	addr := cl.OptValue(kgo.SeedBrokers).([]string)[0]
-	for _, kind := range []string{"files", "stdout"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			var printed bytes.Buffer
-			seed := rand.Uint64()
-			rnd := rand.New(rand.NewPCG(seed, 1))
-			t.Logf("seed %d", seed)
-			kills := 0
-			for kills < how.kills {
-				// From before the first checkpoint of a life to some time after it.
-				lives := sleep(50*time.Millisecond + time.Duration(rnd.IntN(200))*time.Millisecond)
-				if how.later {
-					lives = checkpointed(dir, time.Duration(rnd.IntN(50))*time.Millisecond)
-				}
-				if life(t, addr, topic, dir, kind, &printed, how.rate, lives) {
-					t.Fatalf("the run finished after %d kills: it needs more records", kills)
-				}
-				kills++
-				printed.WriteByte('\n') // the last line of a killed process may be a part of one
-				notAhead(t, cl, topic, dir, kind)
-			}
-			if !life(t, addr, topic, dir, kind, &printed, "0", sleep(kafkatest.Deadline)) {
-				t.Fatal("the last life did not finish")
-			}
-			if got := kafkatest.CommittedOffsets(t, cl, topic+"-"+kind, topic); got[0] != crashRecords || got[2] != crashRecords {
-				t.Errorf("committed %v at the end", got)
-			}
-			if kind == "stdout" {
-				atLeastOnce(t, &printed)
-				return
-			}
-			exactlyOnce(t, filepath.Join(dir, "out"))
-		})
+}
+
+func (j crashJob) run(t *testing.T, cl *kgo.Client, how crash) {
+	j.addr, j.dir = cl.OptValue(kgo.SeedBrokers).([]string)[0], t.TempDir()
+	var printed bytes.Buffer
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	t.Logf("seed %d", seed)
+	for kills := range how.kills {
+		// From before the first checkpoint of a life to some time after it.
+		lives := sleep(50*time.Millisecond + time.Duration(rnd.IntN(200))*time.Millisecond)
+		if how.later {
+			lives = checkpointed(j.dir, time.Duration(rnd.IntN(50))*time.Millisecond)
+		}
+		if j.life(t, &printed, how.rate, lives) {
+			t.Fatalf("the run finished after %d kills: it needs more records", kills)
+		}
+		printed.WriteByte('\n') // the last line of a killed process may be a part of one
+		j.notAhead(t, cl)
 	}
+	if !j.life(t, &printed, "0", sleep(kafkatest.Deadline)) {
+		t.Fatal("the last life did not finish")
+	}
+	got := kafkatest.CommittedOffsets(t, cl, j.group, j.topic)
+	for p, to := range j.to {
+		if got[int32(p)] != to {
+			t.Errorf("committed %v at the end, want %v", got, j.to)
+		}
+	}
+	if j.kind == "stdout" {
+		atLeastOnce(t, &printed)
+		return
+	}
+	j.exactlyOnce(t)
 }
 
 // sleep returns after a while, or with ctx.
@@ -156,7 +203,7 @@ func checkpointed(dir string, d time.Duration) func(context.Context) {
 }
 
 // life runs the child until it ends by itself (true) or is killed when lives returns (false).
-func life(t *testing.T, addr, topic, dir, kind string, printed io.Writer, rate string, lives func(context.Context)) bool {
+func (j crashJob) life(t *testing.T, printed io.Writer, rate string, lives func(context.Context)) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), kafkatest.Deadline)
 	var kill sync.WaitGroup
@@ -164,10 +211,11 @@ func life(t *testing.T, addr, topic, dir, kind string, printed io.Writer, rate s
 	defer cancel()
 	kill.Go(func() { lives(ctx); cancel() })
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCrashChild$", "-test.count=1")
-	cmd.Env = append(os.Environ(), "KOFFSET_CRASH_ADDR="+addr, "KOFFSET_CRASH_TOPIC="+topic, "KOFFSET_CRASH_SINK="+kind, "KOFFSET_CRASH_DIR="+dir, "KOFFSET_CRASH_RATE="+rate)
+	cmd.Env = append(os.Environ(), "KOFFSET_CRASH_ADDR="+j.addr, "KOFFSET_CRASH_TOPIC="+j.topic, "KOFFSET_CRASH_GROUP="+j.group, "KOFFSET_CRASH_SINK="+j.kind, "KOFFSET_CRASH_DIR="+j.dir,
+		"KOFFSET_CRASH_RANGES="+strings.Join(j.ranges, " "), "KOFFSET_CRASH_RATE="+rate)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if kind == "stdout" {
+	if j.kind == "stdout" {
 		cmd.Stdout = printed
 	} else {
 		cmd.Stdout = &errs
@@ -183,9 +231,9 @@ func life(t *testing.T, addr, topic, dir, kind string, printed io.Writer, rate s
 }
 
 // notAhead checks that the group's commits are never ahead of the newest checkpoint.
-func notAhead(t *testing.T, cl *kgo.Client, topic, dir, kind string) {
+func (j crashJob) notAhead(t *testing.T, cl *kgo.Client) {
 	t.Helper()
-	refs, err := checkpointfile.ListCheckpoints(filepath.Join(dir, "ck", "crash"))
+	refs, err := checkpointfile.ListCheckpoints(filepath.Join(j.dir, "ck", "crash"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,21 +247,22 @@ func notAhead(t *testing.T, cl *kgo.Client, topic, dir, kind string) {
 			at[p.Partition] = p.Offset
 		}
 	}
-	for p, n := range kafkatest.CommittedOffsets(t, cl, topic+"-"+kind, topic) {
+	for p, n := range kafkatest.CommittedOffsets(t, cl, j.group, j.topic) {
 		if n > at[p] {
 			t.Fatalf("partition %d: committed %d, the newest checkpoint holds %d", p, n, at[p])
 		}
 	}
 }
 
-func exactlyOnce(t *testing.T, dir string) {
+// exactlyOnce checks that the files hold what the job is to deliver, each record once, and no other.
+func (j crashJob) exactlyOnce(t *testing.T) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "part-*"))
+	names, err := filepath.Glob(filepath.Join(j.dir, "out", "part-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(names)
-	next := map[int]int{}
+	next := j.from
 	for _, name := range names {
 		if strings.HasSuffix(name, ".open") {
 			t.Errorf("%s is still open", name)
@@ -226,8 +275,9 @@ func exactlyOnce(t *testing.T, dir string) {
 			t.Fatalf("%s ends within a record", name)
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
-			var p, o, v int
-			if n, err := fmt.Sscan(line, &p, &o, &v); n != 3 || err != nil || v != o {
+			var p int
+			var o, v int64
+			if n, err := fmt.Sscan(line, &p, &o, &v); n != 3 || err != nil || v != o || p < 0 || p >= crashPartitions {
 				t.Fatalf("%s: %q is no record", name, line)
 			}
 			if o != next[p] {
@@ -236,9 +286,9 @@ func exactlyOnce(t *testing.T, dir string) {
 			next[p]++
 		}
 	}
-	for p := range crashPartitions {
-		if next[p] != crashRecords {
-			t.Errorf("partition %d has %d records, want %d", p, next[p], crashRecords)
+	for p, to := range j.to {
+		if next[p] != to {
+			t.Errorf("partition %d ends at %d, want %d", p, next[p], to)
 		}
 	}
 	t.Logf("%d files", len(names))

@@ -281,3 +281,8 @@ func TestRealBrokerStops(t *testing.T) {
 func TestRealCrash(t *testing.T) {
 	testCrash(t, real.Kafka(t).Client(t), "real-crash", crash{kills: 5, rate: "2500", later: true})
 }
+
+// The same of runs that read by ranges.
+func TestRealCrashRanges(t *testing.T) {
+	testCrashRanges(t, real.Kafka(t).Client(t), "real-crash-ranges", crash{kills: 3, rate: "2500", later: true})
+}
