@@ -154,3 +154,66 @@ func TestRealSameJobTwice(t *testing.T) {
 	}
 	sameRecords(t, readFiles(t, filepath.Join(dir, "out")), want)
 }
+
+// A right that is taken away while a run reads is named with the exit status of a right that is missing; when it is back, a restore has
+// every record once, and the group is never ahead of what was written.
+func TestRealRightTakenAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind kmsg.ACLResourceType
+		says string
+	}{
+		"commit": {kmsg.ACLResourceTypeGroup, "READ on the group"},
+		"fetch":  {kmsg.ACLResourceTypeTopic, "READ on the topic"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			topic := "taken-" + name
+			k, cl, want := operatorBed(t, topic)
+			k.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeTopic, topic, kmsg.ACLOperationRead, kmsg.ACLOperationDescribe)
+			k.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeGroup, topic, kmsg.ACLOperationRead)
+			dir := t.TempDir()
+			args := []string{"-b", k.Secure().SASLAddr, "--command-config", k.CommandConfig(t, kafkatest.LimitedUser), "consume", topic, "-g", topic, "--from", "earliest",
+				"-f", `%p:%o\n`, "--to-files", filepath.Join(dir, "out"), "--checkpoint-interval", "50ms", "--checkpoint-dir", filepath.Join(dir, "ck"), "--restore", "latest"}
+			slow := append(slices.Clone(args), "--rate", "40/s")
+			if c.kind == kmsg.ACLResourceTypeGroup {
+				slow = append(slow, "--until", "latest") // the last commit is what fails; without an end each one is told, and tried again
+			}
+			type end struct {
+				code int
+				errs string
+			}
+			ended := make(chan end, 1)
+			go func() {
+				code, errs := lineAt(t.Context(), dir, time.Now, io.Discard, slow...)
+				ended <- end{code, errs}
+			}()
+			kafkatest.Until(t, "the run commits", func() bool { return kafkatest.CommittedOffsets(t, cl, topic, topic)[0] > 0 })
+			k.TakeBack(t, kafkatest.LimitedUser, c.kind, topic, kmsg.ACLOperationRead)
+			var e end
+			select {
+			case e = <-ended:
+			case <-time.After(kafkatest.Deadline):
+				t.Fatal("the run does not end")
+			}
+			if e.code != 7 || !strings.Contains(e.errs, c.says) {
+				t.Errorf("exit status %d\n%s", e.code, e.errs)
+			}
+			written := int64(len(readFiles(t, filepath.Join(dir, "out"))))
+			committed := int64(0)
+			for _, n := range kafkatest.CommittedOffsets(t, cl, topic, topic) {
+				committed += n
+			}
+			if committed == 0 || committed > written {
+				t.Errorf("%d records are committed, %d are written", committed, written)
+			}
+			k.Allow(t, kafkatest.LimitedUser, c.kind, topic, kmsg.ACLOperationRead)
+			if code, errs := lineAt(t.Context(), dir, time.Now, io.Discard, append(args, "--until", "latest")...); code != 0 {
+				t.Errorf("with the right: exit status %d\n%s", code, errs)
+			}
+			sameRecords(t, readFiles(t, filepath.Join(dir, "out")), want)
+			if got := kafkatest.CommittedOffsets(t, cl, topic, topic); got[0] != 50 || got[1] != 50 {
+				t.Errorf("committed %v at the end", got)
+			}
+		})
+	}
+}

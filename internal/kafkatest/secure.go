@@ -155,6 +155,56 @@ func (k *Kafka) CommandConfig(t testing.TB, user string) string {
 // Allow gives a user rights on one resource and waits until the broker knows them. A name that ends in * is a prefix.
 func (k *Kafka) Allow(t testing.TB, user string, kind kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperation) {
 	t.Helper()
+	b := rights(t, user, kind, name, ops)
+	results, err := kadm.NewClient(k.Client(t)).CreateACLs(t.Context(), b)
+	if err != nil {
+		t.Fatalf("allow %s %v on %s %s: %v", user, ops, kind, name, err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatalf("allow %s %v on %s %s: %v", user, ops, kind, name, r.Err)
+		}
+	}
+	// The answer is the controller's; the broker applies the change when it reads the metadata log.
+	k.waitRights(t, user, b, func(n int) bool { return n >= len(ops) })
+}
+
+// TakeBack takes back what Allow gave.
+func (k *Kafka) TakeBack(t testing.TB, user string, kind kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperation) {
+	t.Helper()
+	b := rights(t, user, kind, name, ops)
+	results, err := kadm.NewClient(k.Client(t)).DeleteACLs(t.Context(), b)
+	if err != nil {
+		t.Fatalf("take %v on %s %s from %s: %v", ops, kind, name, user, err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatalf("take %v on %s %s from %s: %v", ops, kind, name, user, r.Err)
+		}
+	}
+	k.waitRights(t, user, b, func(n int) bool { return n == 0 })
+}
+
+// waitRights waits until the broker knows as many of the rights as have says.
+func (k *Kafka) waitRights(t testing.TB, user string, b *kadm.ACLBuilder, have func(n int) bool) {
+	t.Helper()
+	adm := kadm.NewClient(k.Client(t))
+	Until(t, "the broker knows the rights of "+user, func() bool {
+		found, err := adm.DescribeACLs(t.Context(), b)
+		if err != nil {
+			return false
+		}
+		n := 0
+		for _, r := range found {
+			n += len(r.Described)
+		}
+		return have(n)
+	})
+}
+
+// rights are a user's on one resource.
+func rights(t testing.TB, user string, kind kmsg.ACLResourceType, name string, ops []kmsg.ACLOperation) *kadm.ACLBuilder {
+	t.Helper()
 	pattern := kadm.ACLPatternLiteral
 	if prefix, ok := strings.CutSuffix(name, "*"); ok && prefix != "" {
 		name, pattern = prefix, kadm.ACLPatternPrefixed
@@ -170,30 +220,9 @@ func (k *Kafka) Allow(t testing.TB, user string, kind kmsg.ACLResourceType, name
 	case kmsg.ACLResourceTypeTransactionalId:
 		b = b.TransactionalIDs(name)
 	default:
-		t.Fatalf("allow %s on %s %s: no such kind of resource here", user, kind, name)
+		t.Fatalf("rights of %s on %s %s: no such kind of resource here", user, kind, name)
 	}
-	adm := kadm.NewClient(k.Client(t))
-	results, err := adm.CreateACLs(t.Context(), b)
-	if err != nil {
-		t.Fatalf("allow %s %v on %s %s: %v", user, ops, kind, name, err)
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			t.Fatalf("allow %s %v on %s %s: %v", user, ops, kind, name, r.Err)
-		}
-	}
-	// The answer is the controller's; the broker applies the change when it reads the metadata log.
-	Until(t, "the broker knows the rights of "+user, func() bool {
-		found, err := adm.DescribeACLs(t.Context(), b)
-		if err != nil {
-			return false
-		}
-		n := 0
-		for _, r := range found {
-			n += len(r.Described)
-		}
-		return n >= len(ops)
-	})
+	return b
 }
 
 // Token is an unsigned OAUTHBEARER token (alg none) for a subject, as the secure listener takes. It is valid from a minute ago for
