@@ -394,26 +394,18 @@ func (r *PlanRow) checkEnd(c *Config) error {
 		r.End = &stable
 		return nil
 	}
-	if end >= r.Start {
-		return nil
-	}
-	switch r.Reason {
-	case offset.ReasonCommitted, ReasonRestored:
+	order, err := offset.CheckEnd(r.Partition, r.Start, end, r.Reason == offset.ReasonCommitted || r.Reason == ReasonRestored, &r.Bounds, c.Policies.OutOfRange)
+	switch order {
+	case offset.EndPassed:
 		// The group, or the job, has passed the end already.
 		r.EndDetail = fmt.Sprintf("the end %d is before it: nothing is left to read", end)
-		return nil
-	}
-	switch c.Policies.OutOfRange {
-	case offset.OutOfRangeClamp:
+	case offset.EndTaken:
 		r.EndDetail = fmt.Sprintf("the end %d is before the start: nothing is read", end)
 		r.End = &r.Start
-	case offset.OutOfRangeSkip:
+	case offset.EndLeft:
 		r.Skip, r.Reason, r.Detail = true, offset.ReasonSkipped, fmt.Sprintf("the end %d is before the start %d", end, r.Start)
-	default:
-		return &offset.Refusal{Reason: offset.ReasonOutOfRange, Asked: &end, Bounds: &r.Bounds, Hint: "{{out-of-range skip}} leaves such partitions out",
-			Detail: fmt.Sprintf("%s: the end %d is before the start %d", r.Partition, end, r.Start)}
 	}
-	return nil
+	return err
 }
 
 // resolveEnd resolves --until to a number that is never past the log end: a run with an end must end.

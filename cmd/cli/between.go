@@ -172,10 +172,21 @@ func (b *BetweenFlags) stretch(p offset.Partition, start, end offset.Facts) Stre
 		b.app.Streams.Note("%s is left out: %s", p, from.Detail+to.Detail)
 		return out
 	}
+	order, err := offset.CheckEnd(p, from.Offset, to.Offset, from.Reason == offset.ReasonCommitted, end.Bounds, b.startR.OutOfRange)
 	// An end past the log end would wait for records; a range is what is there.
 	until := min(to.Offset, end.Bounds.EndFor(b.endR.Isolation))
-	if until < from.Offset {
-		b.app.Streams.Warn("%s: --until is %d, before --from %d: nothing of it is in a range", p, until, from.Offset)
+	switch {
+	case err != nil:
+		out.Err = err
+		return out
+	case order == offset.EndLeft:
+		out.LeftOut = true
+		b.app.Streams.Note("%s is left out: the end %d is before the start %d", p, to.Offset, from.Offset)
+		return out
+	case order != offset.EndFollows:
+		b.app.Streams.Warn("%s: the end %d is before the start %d: nothing of it is in a range", p, to.Offset, from.Offset)
+	case until < from.Offset:
+		b.app.Streams.Warn("%s: an open transaction holds back the offsets from %d on, and the start is %d: nothing of it is in a range", p, until, from.Offset)
 	}
 	out.From, out.Until = from.Offset, max(from.Offset, until)
 	return out
