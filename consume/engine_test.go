@@ -113,6 +113,13 @@ func (n *notes) has(part string) bool {
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.list, func(x consume.Notice) bool { return strings.Contains(x.Text+" "+x.Hint, part) })
 }
+func (n *notes) warns(part string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.list, func(x consume.Notice) bool {
+		return x.Level == consume.Warning && strings.Contains(x.Text, part)
+	})
+}
 func (n *notes) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -102,7 +102,9 @@ func chooseCheckpoint(k Checkpoints, refs []checkpointfile.CheckpointRef, f *fou
 		return "", nil
 	case RestoreLatest:
 		if len(refs) == 0 {
-			f.notices = append(f.notices, infof("job %s has no checkpoint yet: the start mode decides", k.Job))
+			// A first run has none, and one that has finished removed its own: whoever expected to go on is told, aloud.
+			f.notices = append(f.notices, warnf("", "job %s has no checkpoint in %s (a first run, or the last one finished): nothing is restored, and the start mode decides",
+				k.Job, checkpointfile.JobDir(k.Dir, k.Job)))
 			return "", nil
 		}
 		newest := refs[len(refs)-1].Path
