@@ -27,13 +27,7 @@ import (
 // straight writes records to standard output at once: what is committed was written.
 type straight struct{ s *render.Streams }
 
-func (w straight) Write(b []byte) (int, error) {
-	n, err := w.s.Out.Write(b)
-	if err == nil {
-		err = w.s.Flush()
-	}
-	return n, err
-}
+func (w straight) Write(b []byte) (int, error) { return w.s.WriteNow(b) }
 
 // consumeFault gives the engine's errors their exit status.
 func consumeFault(err error) error {
@@ -117,7 +111,7 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 	stop := o.progress(engine)
 	sum, err := engine.Run(ctx)
 	stop()
-	o.summary(sum, err)
+	o.summary(sum, err, engine.Plan().Committer)
 	switch {
 	case err != nil:
 		return consumeFault(err)

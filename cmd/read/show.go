@@ -3,12 +3,14 @@ package read
 // What consume says before and after: the plan, the explanation of the settings, the summary.
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/consume/sink"
 	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
@@ -173,9 +175,13 @@ func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run)
 }
 
 // summary says how the run ended and what was kept.
-func (o *consumeOptions) summary(s consume.Summary, err error) {
+func (o *consumeOptions) summary(s consume.Summary, err error, committer consume.Committer) {
 	st := o.app.Streams
-	if !o.quiet && s.Ended != "" {
+	gone := render.IsBrokenPipe(err)
+	if gone {
+		st.Note("%s", readerGone(s, err, committer))
+	}
+	if !o.quiet && s.Ended != "" && !gone {
 		line := fmt.Sprintf("%s: %s, %s", s.Ended, text.Plural(s.Stats.Records, "record"), text.Bytes(s.Stats.Bytes))
 		if d := s.Stats.At.Sub(s.Stats.Started); !s.Stats.Started.IsZero() && d > 0 {
 			line += fmt.Sprintf(" in %s (%s records/s)", text.Duration(d), text.Count(int64(float64(s.Stats.Records)/d.Seconds())))
@@ -201,7 +207,22 @@ func (o *consumeOptions) summary(s consume.Summary, err error) {
 	case s.KeptWhy != "" && !o.quiet:
 		st.Note("no checkpoint kept: %s", s.KeptWhy)
 	}
-	if render.IsBrokenPipe(err) {
-		st.Note("the reader of standard output went away: stopped without a last checkpoint or commit")
+}
+
+// readerGone says how far a run came whose standard output was closed by its reader, which ends it and is no failure.
+func readerGone(s consume.Summary, err error, committer consume.Committer) string {
+	n := s.Stats.Records
+	if part := new(sink.PartError); errors.As(err, &part) {
+		n += int64(part.Records)
 	}
+	line := fmt.Sprintf("the reader of standard output went away: stopped after %s, how many of them it read is not known", text.Plural(n, "written record"))
+	switch on := s.Stats.Checkpoints.On; {
+	case on && committer != consume.CommitsNever:
+		return line + "; no last checkpoint or commit"
+	case on:
+		return line + "; no last checkpoint"
+	case committer != consume.CommitsNever:
+		return line + "; no last commit"
+	}
+	return line
 }

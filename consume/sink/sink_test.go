@@ -1,9 +1,11 @@
 package sink_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -360,4 +362,38 @@ func TestFilesOverlap(t *testing.T) {
 		t.Errorf("the older checkpoint: %v", err)
 	}
 	equal(t, d.content(), map[string]string{"part-00000001.txt": "a\nbb\n"})
+}
+
+// cut takes so many bytes and no more.
+type cut struct{ left int }
+
+func (c *cut) Write(b []byte) (int, error) {
+	n := min(len(b), c.left)
+	if c.left -= n; n < len(b) {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}
+
+// A stream that ends within a batch tells how many records it took whole, wherever it ends.
+func TestWriterTellsHowFarItCame(t *testing.T) {
+	enc, err := sink.ParseFormat(`%v\n`, sink.Forms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := bytes.Repeat([]byte("x"), 99) // 100 bytes a record, and several chunks a batch
+	var batch consume.Batch
+	for range 4000 {
+		batch.Records = append(batch.Records, &kgo.Record{Value: value})
+	}
+	for _, size := range []int{0, 99, 100, 101, 131_099, 131_100, 399_999} {
+		err := sink.NewWriter("stdout", &cut{left: size}, enc).Write(t.Context(), batch)
+		var part *sink.PartError
+		if !errors.As(err, &part) || !errors.Is(err, io.ErrClosedPipe) || part.Records != size/100 {
+			t.Errorf("%d bytes: %v, %+v, want %d records", size, err, part, size/100)
+		}
+	}
+	if err := sink.NewWriter("stdout", &cut{left: 400_000}, enc).Write(t.Context(), batch); err != nil {
+		t.Error(err)
+	}
 }

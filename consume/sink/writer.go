@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/koffset/koffset/consume"
 )
 
@@ -42,20 +44,27 @@ func (s *Writer) Write(_ context.Context, b consume.Batch) error {
 	return err
 }
 
+// PartError says that a stream took no more than the first Records records of a batch: its reader went away, or a disk is full.
+type PartError struct {
+	Records int
+	Err     error
+}
+
+func (e *PartError) Error() string { return e.Err.Error() }
+
+// Unwrap is the stream's error.
+func (e *PartError) Unwrap() error { return e.Err }
+
 // encode writes a batch through buf, which it returns empty.
 func encode(w io.Writer, buf []byte, enc Encoder, b consume.Batch) ([]byte, error) {
-	for _, r := range b.Records {
+	first := 0 // of those that are in buf
+	for i, r := range b.Records {
 		buf = enc(buf, r)
-		if len(buf) >= chunk {
-			if err := writeAll(w, buf); err != nil {
-				return buf[:0], err
+		if len(buf) >= chunk || i == len(b.Records)-1 {
+			if n, err := writeAll(w, buf); err != nil {
+				return buf[:0], &PartError{Records: first + whole(enc, b.Records[first:i+1], n), Err: err}
 			}
-			buf = buf[:0]
-		}
-	}
-	if len(buf) > 0 {
-		if err := writeAll(w, buf); err != nil {
-			return buf[:0], err
+			buf, first = buf[:0], i+1
 		}
 	}
 	if cap(buf) > 8*chunk {
@@ -64,12 +73,24 @@ func encode(w io.Writer, buf []byte, enc Encoder, b consume.Batch) ([]byte, erro
 	return buf[:0], nil
 }
 
-func writeAll(w io.Writer, b []byte) error {
+// whole is how many of the records are within their first n bytes.
+func whole(enc Encoder, records []*kgo.Record, n int) int {
+	var one []byte
+	for i, r := range records {
+		one = enc(one[:0], r)
+		if n -= len(one); n < 0 {
+			return i
+		}
+	}
+	return len(records)
+}
+
+func writeAll(w io.Writer, b []byte) (int, error) {
 	n, err := w.Write(b)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	return err
+	return n, err
 }
 
 // Checkpoint implements consume.Sink: everything was written already.

@@ -154,6 +154,28 @@ func (s *Streams) Close() error {
 	return s.flush()
 }
 
+// WriteNow writes data to stdout at once, so that n is what the system has taken of it, as far as the writer tells.
+func (s *Streams) WriteNow(b []byte) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outErr != nil {
+		return 0, s.outErr
+	}
+	s.clearProgress(s.OutTTY)
+	if now, ok := s.Out.(interface{ WriteNow([]byte) (int, error) }); ok {
+		n, err = now.WriteNow(b)
+	} else {
+		n, err = s.Out.Write(b)
+	}
+	if s.outErr == nil {
+		s.outErr = err
+	}
+	if err == nil {
+		err = s.flush()
+	}
+	return n, err
+}
+
 // writeOut is how the package itself writes data.
 func (s *Streams) writeOut(b []byte) error {
 	s.mu.Lock()
@@ -197,16 +219,24 @@ func (b *Buffered) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(p) >= bufferSize {
-			n, err := b.w.Write(p)
-			if err == nil && n < len(p) {
-				err = io.ErrShortWrite
-			}
-			b.err, b.midLine = err, p[len(p)-1] != '\n'
-			return n, err
+			return b.WriteNow(p)
 		}
 	}
 	b.buf = append(b.buf, p...)
 	return len(p), nil
+}
+
+// WriteNow writes p behind what is buffered, and past the buffer: what it returns is how much of p the system has taken.
+func (b *Buffered) WriteNow(p []byte) (int, error) {
+	if err := b.Flush(); err != nil || len(p) == 0 {
+		return 0, err
+	}
+	n, err := b.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	b.err, b.midLine = err, p[len(p)-1] != '\n'
+	return n, err
 }
 
 // Flush writes what is buffered.
