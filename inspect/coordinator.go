@@ -12,18 +12,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"golang.org/x/sync/errgroup"
 )
 
 // inFlight bounds the requests under way at once to one broker. Eight kept a broker of two cores busy in every measurement;
-// more only queue there. Of those for groups there are as many more as there are groups, since eight of them would wait for the way
-// there and back most of the time when the broker is far away: 10,000 groups on three brokers are read in one round trip, fifty in a
-// request, and written in four, one in a request.
-const (
-	inFlight       = 8
-	readsInFlight  = 128
-	writesInFlight = 1024
-)
+// more only queue there. Of those for groups there are as many more as there are groups: see [lane].
+const inFlight = 8
 
 // retryPause is the wait before asking again for what a coordinator could not answer yet: a new cluster answers
 // COORDINATOR_NOT_AVAILABLE while it creates the offsets topic, and kgo hands that back at once instead of retrying.
@@ -129,7 +122,7 @@ type asker struct {
 
 	group sync.WaitGroup
 	mu    sync.Mutex
-	lanes map[int32]*errgroup.Group
+	lanes map[int32]*lane
 }
 
 // run asks for all groups and returns when each was answered or told to fail.
@@ -137,7 +130,7 @@ func (a *asker) run(ctx context.Context, groups []string) {
 	if len(groups) == 0 {
 		return
 	}
-	a.lanes = map[int32]*errgroup.Group{}
+	a.lanes = map[int32]*lane{}
 	if a.p == nil {
 		a.p = noPatience(ctx)
 		if a.reads {
@@ -203,38 +196,28 @@ func (a *asker) send(byNode map[int32][]string, round int) {
 		lane := a.lane(node)
 		a.group.Go(func() {
 			for part := range slices.Chunk(groups, a.chunk) {
-				a.group.Add(1)
-				lane.Go(func() error { // waits for its turn
-					defer a.group.Done()
+				lane.enter()
+				a.group.Go(func() {
+					defer lane.leave(time.Now())
 					errs := a.askWhere(node, part)
 					if len(errs) < len(part) {
 						a.p.answered()
 						progressed(a.p.ctx)
 					}
 					a.settle(errs, round)
-					return nil
 				})
 			}
 		})
 	}
 }
 
-func (a *asker) lane(node int32) *errgroup.Group {
+func (a *asker) lane(node int32) *lane {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.lanes[node] == nil {
-		a.lanes[node] = new(errgroup.Group)
-		a.lanes[node].SetLimit(a.most())
+		a.lanes[node] = newLane(a.reads)
 	}
 	return a.lanes[node]
-}
-
-// most is how many requests are under way at once to one broker.
-func (a *asker) most() int {
-	if a.reads {
-		return readsInFlight
-	}
-	return writesInFlight
 }
 
 // askWhere asks one broker. While it does not answer, the groups' coordinators are looked up now and then; where they are
