@@ -114,6 +114,9 @@ type PlanGroup struct {
 	Hidden string `json:"hidden,omitempty"`
 	// TakeHidden says that the group is deleted although some of it may be hidden.
 	TakeHidden bool `json:"take_hidden,omitempty"`
+	// LastCommit is, of a group that is to be deleted since it is inactive, when it last committed: a later commit of the same offsets
+	// shows that it is not. nil where that was not read.
+	LastCommit *time.Time `json:"last_commit,omitempty"`
 	// Application is what kind of program is behind the group, where its name and history tell.
 	Application string `json:"application,omitempty"`
 }

@@ -259,6 +259,11 @@ func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 		w.audit(nil, "refused", err)
 		return err
 	}
+	if err := w.Inactive(ctx); err != nil {
+		err = w.NotApplied(ctx, err)
+		w.audit(nil, "refused", err)
+		return err
+	}
 	res, err := w.apply(ctx, sum)
 	if err != nil {
 		err = w.NotApplied(ctx, err)

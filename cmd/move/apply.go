@@ -106,6 +106,11 @@ func (o *applyOptions) run(ctx context.Context, s *cli.Session) error {
 		w.Refused(err)
 		return err
 	}
+	if err := w.Inactive(ctx); err != nil {
+		err = w.NotApplied(ctx, err)
+		w.Refused(err)
+		return err
+	}
 	// Shown as it would be applied now: a row that stands right already says so. The digest stays the reviewed plan's.
 	now := *p
 	now.Changes = checked.Rows

@@ -152,21 +152,25 @@ func (g *graves) commits(name string) (why string, other bool) {
 	if len(g.rows[name]) == 0 {
 		return "it has no commits, so it is not known how long it rests", false
 	}
-	var last time.Time
 	for _, c := range g.rows[name] {
 		if _, known := g.then.LastCommit(g.report, name, c.Partition); !known {
 			return fmt.Sprintf("it is not known when it committed for %s", c.Partition), false
 		}
 	}
-	for _, p := range g.then.Partitions(name) { // those that the user may not see the commits of included
+	if age := g.now.Sub(g.last(name)); age < g.idle {
+		return fmt.Sprintf("it committed %s ago", offset.FormatDuration(max(age, 0).Truncate(time.Second))), true
+	}
+	return "", false
+}
+
+// last is when a group last committed anything that it still has, what the user may not see included.
+func (g *graves) last(name string) (last time.Time) {
+	for _, p := range g.then.Partitions(name) {
 		if at, known := g.then.LastCommit(g.report, name, p); known && at.After(last) {
 			last = at
 		}
 	}
-	if age := g.now.Sub(last); age < g.idle {
-		return fmt.Sprintf("it committed %s ago", offset.FormatDuration(max(age, 0).Truncate(time.Second))), true
-	}
-	return "", false
+	return last
 }
 
 // unlike says what the groups are that were plainly not asked for: only what the given settings can have left out.
@@ -205,6 +209,12 @@ func (d *deadFlags) onlyDead(ctx context.Context, s *cli.Session, b *reset.Built
 		alive[name] = true
 	}
 	b.Plan.Groups = slices.DeleteFunc(b.Plan.Groups, func(g reset.PlanGroup) bool { return alive[g.Name] })
+	if d.idle > 0 {
+		for i := range b.Plan.Groups {
+			at := g.last(b.Plan.Groups[i].Name).UTC()
+			b.Plan.Groups[i].LastCommit = &at
+		}
+	}
 	b.Plan.Changes = slices.DeleteFunc(b.Plan.Changes, func(c reset.Change) bool { return alive[c.Group] })
 	b.Notes = slices.DeleteFunc(b.Notes, func(n reset.Note) bool { return !n.Several && alive[n.Group] })
 	if others > 0 {
