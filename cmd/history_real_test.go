@@ -209,9 +209,10 @@ func (b *pastBed) live() {
 	b.note("a group was deleted")
 	kafkatest.Commit(t, cl, "newer", kafkatest.At("again", 1, 44))
 	b.note("a commit on another topic")
+	kafkatest.Commit(t, cl, "finished", kafkatest.At("again", 0, 1))
 	kafkatest.DeleteTopic(t, cl, "again")
 	kafkatest.Until(t, "its commits went with it", func() bool { // not by the newest call, which cannot name a topic that is gone
-		for _, c := range inspect.ReadCommits(t.Context(), cl, []string{"newer", "old"}) {
+		for _, c := range inspect.ReadCommits(t.Context(), cl, []string{"newer", "old", "finished"}) {
 			if c.Err != nil || slices.ContainsFunc(c.Topics, func(one inspect.TopicCommits) bool { return one.Topic == "again" }) {
 				return false
 			}
@@ -219,10 +220,18 @@ func (b *pastBed) live() {
 		return true
 	})
 	b.note("the topic is gone")
+	// Kafka removes the commits with their topic, so that nothing says any more which one it was; the group goes with the last of them.
+	if r := runLine(t, "-b", b.k.Bootstrap(), "delete", "finished", "newer", "--topic-gone", "--execute"); r.code != 3 && r.code != 5 || !strings.Contains(r.err, "delete newer: topic life exists") {
+		t.Errorf("delete --topic-gone: %d\n%s%s", r.code, r.out, r.err)
+	}
 	kafkatest.CreateTopic(t, cl, "again", 2)
 	kafkatest.Produce(t, cl, kafkatest.Records("again", 1, 50, 1_700_000_000_000, 1000)...)
 	kafkatest.Commit(t, cl, "newer", kafkatest.At("again", 1, 5))
+	kafkatest.Commit(t, cl, "finished", kafkatest.At("again", 0, 1))
 	b.note("made again")
+	if r := b.run(3, "delete", "finished", "--topic-gone", "--execute"); !strings.Contains(r.err, "delete finished: topic again exists") {
+		t.Errorf("delete --topic-gone: %s%s", r.out, r.err)
+	}
 }
 
 // shows looks at what the command prints of it.

@@ -118,6 +118,9 @@ func (o *splitOptions) parse(c *cobra.Command, args []string, clock offset.Clock
 func (o *splitOptions) run(ctx context.Context, s *cli.Session) error {
 	o.app.EchoInstants(o.between.Start)
 	o.app.EchoInstants(o.between.End)
+	if err := o.between.ReadPast(ctx, s); err != nil {
+		return err
+	}
 	pctx, cancel := s.Phase(ctx, "read the topics")
 	defer cancel()
 	spans, all, err := o.spans(pctx, s)

@@ -97,6 +97,14 @@ func (b *BetweenFlags) Parse(clock offset.Clock) error {
 	return nil
 }
 
+// ReadPast reads what of the positions is in the past, before a phase begins.
+func (b *BetweenFlags) ReadPast(ctx context.Context, s *Session) error {
+	if err := s.ReadPast(ctx, b.Start, b.group.Name); err != nil {
+		return err
+	}
+	return s.ReadPast(ctx, b.End, b.group.Name)
+}
+
 // Resolve reads what the positions mean on every partition of the topics. Topics and partitions must exist. What a partition's
 // policy refuses, and what could not be read of it, is its Err.
 func (b *BetweenFlags) Resolve(ctx context.Context, s *Session, specs []offset.TopicSpec) (*Stretches, error) {

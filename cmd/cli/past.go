@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/koffset/koffset/history"
 	"github.com/koffset/koffset/inspect"
@@ -32,6 +35,33 @@ func (s *Session) ReadHistory(ctx context.Context, q history.Query) (*history.Re
 	}
 	s.sayCounts(r.Counts)
 	return r, nil
+}
+
+// CommittedSince says of groups with the time of their last commit whether they committed since, and when; of a group whose record cannot
+// be read it has the error.
+func (s *Session) CommittedSince(ctx context.Context, last map[string]time.Time) (since map[string]time.Time, unknown map[string]error, err error) {
+	since, unknown = map[string]time.Time{}, map[string]error{}
+	var blind error
+	groups := slices.Sorted(maps.Keys(last))
+	r, err := s.ReadHistory(ctx, history.Query{Groups: groups, Each: func(e *history.Event) {
+		switch {
+		case e.Kind == history.Unreadable && e.Group == "":
+			blind = e.Err
+		case e.Kind == history.Unreadable && e.At.After(last[e.Group]):
+			unknown[e.Group] = e.Err
+		case e.Kind.OfCommit() && e.At.After(last[e.Group]) && e.At.After(since[e.Group]):
+			since[e.Group] = e.At
+		}
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range groups {
+		if err := errors.Join(blind, r.For(g).Err); err != nil {
+			unknown[g] = err
+		}
+	}
+	return since, unknown, nil
 }
 
 // historyFault says what to do where the topic cannot be read.
@@ -102,6 +132,36 @@ func (s *Session) sayCounts(c history.Counts) {
 	if c.Orphans > 0 {
 		st.Warn("%s began before what was read: which commits they made final is not known", text.Plural(c.Orphans, "transaction"))
 	}
+}
+
+// ReadPast reads what a position names where that is in the past; LoadSaved then has it. It is called before a phase begins whose time is
+// bounded as a whole: reading a long history takes as long as it moves.
+func (s *Session) ReadPast(ctx context.Context, pos offset.Position, groups ...string) error {
+	var err error
+	switch pos.Kind {
+	case offset.CurrentAt:
+		_, err = s.pastOf(ctx, pos, groups)
+	case offset.OfGroupAt:
+		_, err = s.pastOf(ctx, pos, []string{pos.Ref})
+	}
+	return err
+}
+
+// pastOf reads it once.
+func (s *Session) pastOf(ctx context.Context, pos offset.Position, groups []string) (map[string]offset.Saved, error) {
+	key := strings.Join(append([]string{offset.FormatTime(pos.At.Time)}, groups...), "\x00")
+	if known, ok := s.past[key]; ok {
+		return known, nil
+	}
+	out, err := s.savedThen(ctx, groups, pos.At)
+	if err != nil {
+		return nil, err
+	}
+	if s.past == nil {
+		s.past = map[string]map[string]offset.Saved{}
+	}
+	s.past[key] = out
+	return out, nil
 }
 
 // savedThen reads what groups had committed at an instant.

@@ -60,10 +60,10 @@ func originHint(e *offset.OriginError) string {
 func (s *Session) LoadSaved(ctx context.Context, pos offset.Position, flags *SnapshotFlags, groups ...string) (*offset.SavedBy, error) {
 	switch pos.Kind {
 	case offset.CurrentAt:
-		past, err := s.savedThen(ctx, groups, pos.At)
+		past, err := s.pastOf(ctx, pos, groups)
 		return &offset.SavedBy{Groups: past}, err
 	case offset.OfGroupAt:
-		past, err := s.savedThen(ctx, []string{pos.Ref}, pos.At)
+		past, err := s.pastOf(ctx, pos, []string{pos.Ref})
 		if err != nil {
 			return nil, err
 		}

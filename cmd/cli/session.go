@@ -22,6 +22,8 @@ type Session struct {
 	Settings *conn.Settings
 	Client   *kgo.Client
 	Cluster  inspect.Cluster
+
+	past map[string]map[string]offset.Saved // what was read of the past already, by position and groups
 }
 
 // Connect loads the settings, connects, and learns which cluster it is. The caller closes the session.

@@ -194,6 +194,9 @@ func (o *findOptions) run(ctx context.Context, s *cli.Session) error {
 	for _, p := range append([]offset.Position{o.between.Start, o.between.End}, o.ask.times...) {
 		o.app.EchoInstants(p)
 	}
+	if err := o.between.ReadPast(ctx, s); err != nil {
+		return err
+	}
 	pctx, cancel := s.Phase(ctx, "read the topics")
 	defer cancel()
 	all, err := o.between.Resolve(pctx, s, o.specs)

@@ -143,6 +143,9 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 
 func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	o.app.EchoInstants(o.position)
+	if err := s.ReadPast(ctx, o.position, o.group.Name); err != nil {
+		return err
+	}
 	ctx, cancel := s.Phase(ctx, "read the topics")
 	defer cancel()
 	facts, bad, err := o.gather(ctx, s)

@@ -201,10 +201,15 @@ func (o *resetOptions) run(ctx context.Context, s *cli.Session) error {
 
 // plan chooses the groups, waits for them, and makes the plan.
 func (o *resetOptions) plan(ctx context.Context, s *cli.Session) (*reset.Built, []string, error) {
+	ownPast := o.position.Needs().OwnPast
+	if !ownPast {
+		if err := s.ReadPast(ctx, o.position); err != nil {
+			return nil, nil, err
+		}
+	}
 	pctx, cancel := s.Phase(ctx, "read the groups")
 	defer cancel()
 	var err error
-	ownPast := o.position.Needs().OwnPast
 	if !ownPast {
 		if o.req.Saved, err = s.LoadSaved(pctx, o.position, &o.snap); err != nil {
 			return nil, nil, cli.Cause(pctx, err)

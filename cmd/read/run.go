@@ -141,6 +141,14 @@ func (o *consumeOptions) config(ses *cli.Session, cfg consume.Config) consume.Co
 }
 
 func (o *consumeOptions) plan(ctx context.Context, ses *cli.Session, cfg consume.Config) (*consume.Engine, error) {
+	for _, pos := range []*offset.Position{cfg.Start.Position, cfg.End.Until} {
+		if pos == nil {
+			continue
+		}
+		if err := ses.ReadPast(ctx, *pos, cfg.Group); err != nil {
+			return nil, err
+		}
+	}
 	ctx, cancel := ses.Phase(ctx, "resolve where to start")
 	defer cancel()
 	e, err := consume.New(ctx, cfg)

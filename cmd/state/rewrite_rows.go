@@ -46,6 +46,9 @@ func (o *rewriteOptions) rows(ctx context.Context, s *cli.Session, snap *checkpo
 	if err := cli.OneCluster(sources); err != nil {
 		return nil, err
 	}
+	if err := s.ReadPast(ctx, o.position); err != nil {
+		return nil, err
+	}
 	ctx, cancel := s.Phase(ctx, "read the log")
 	defer cancel()
 	all, err := s.LoadSaved(ctx, o.position, &o.snap)
