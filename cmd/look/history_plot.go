@@ -41,6 +41,9 @@ type plotPoint struct {
 	at      time.Time
 	offset  int64
 	removed bool
+	// fell says that it is below the commit before, which was from.
+	fell bool
+	from int64
 }
 
 func newPlotView(s *render.Streams) *plotView {
@@ -60,6 +63,13 @@ func (v *plotView) add(e *history.Event) {
 	p := plotPoint{at: e.At, removed: e.Kind == history.Deleted || e.Commit == nil}
 	if !p.removed {
 		p.offset = e.Commit.Offset
+		p.fell = e.Mark == history.Rewind
+		switch before := v.points[k]; {
+		case e.Delta != nil:
+			p.from = p.offset - *e.Delta
+		case p.fell && len(before) > 0: // numbers that no log has, too far apart for a difference
+			p.from = before[len(before)-1].offset
+		}
 	}
 	v.points[k] = append(v.points[k], p)
 }
@@ -111,10 +121,40 @@ func (v *plotView) picture(k matchKey, points []plotPoint) string {
 		height = max(int(d), 1)
 	}
 	out := asciigraph.Plot(series, asciigraph.Height(height), asciigraph.YAxisValueFormatter(func(n float64) string { return fmt.Sprintf("%.0f", n) }))
+	out += backMarks(out, points, width)
 	if !v.s.UTF8() {
-		out = strings.NewReplacer("┤", "|", "┼", "+", "╭", ".", "╮", ".", "╰", "'", "╯", "'", "─", "-", "│", "|", "╴", "-", "╶", "-").Replace(out)
+		out = strings.NewReplacer("▼", "v", "┤", "|", "┼", "+", "╭", ".", "╮", ".", "╰", "'", "╯", "'", "─", "-", "│", "|", "╴", "-", "╶", "-").Replace(out)
 	}
 	return head + "\n" + out + "\n"
+}
+
+// backMarks is a line below the picture with a mark in each column in which the offset went back, and one that says how often and how far:
+// a fall that was made up for within one column leaves no trace in the picture itself.
+func backMarks(picture string, points []plotPoint, width int) string {
+	first, span := points[0].at, points[len(points)-1].at.Sub(points[0].at)
+	marks := []rune(strings.Repeat(" ", width))
+	var times int
+	var furthest plotPoint
+	for _, p := range points {
+		if !p.fell {
+			continue
+		}
+		if times++; times == 1 || float64(p.from)-float64(p.offset) > float64(furthest.from)-float64(furthest.offset) {
+			furthest = p
+		}
+		column := width - 1
+		if span > 0 {
+			column = int(math.Ceil(float64(p.at.Sub(first)) / float64(span) * float64(width-1)))
+		}
+		marks[min(max(column, 1), width-1)] = '▼' // as sampled has it: what happened up to the column's end
+	}
+	if times == 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(picture, "\n")
+	axis := max(slices.IndexFunc([]rune(line), func(r rune) bool { return strings.ContainsRune("┤┼", r) }), 0)
+	return "\n" + strings.TrimRight(strings.Repeat(" ", axis)+string(marks), " ") +
+		fmt.Sprintf("\n▼ it went back %s, furthest from %d to %d at %s", text.Plural(times, "time"), furthest.from, furthest.offset, offset.FormatTime(furthest.at))
 }
 
 // sampled is what was there at n moments in equal steps; any says that there was a commit at one of them.
