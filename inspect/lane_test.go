@@ -24,7 +24,9 @@ func TestLane(t *testing.T) {
 				began, highest := time.Now(), 0
 				for range 10_000 {
 					l.enter()
+					l.mu.Lock()
 					highest = max(highest, l.under)
+					l.mu.Unlock()
 					go func() {
 						defer l.leave(time.Now())
 						time.Sleep(tc.roundTrip)
