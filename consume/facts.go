@@ -121,7 +121,7 @@ func readScope(ctx context.Context, c *Config) (map[string]inspect.Topic, inspec
 		t := topics[name]
 		switch {
 		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-			return nil, nil, errorf(NotFound, nearTopics(ctx, c, name), "there is no topic %s", name)
+			return nil, nil, errorf(NotFound, nearTopics(ctx, c, name), "%s", inspect.MissingTopic(name))
 		case t.Err != nil:
 			return nil, nil, errorf(Failed, "", "topic %s: %w", name, t.Err)
 		case len(wanted[name]) == 0:
@@ -130,7 +130,7 @@ func readScope(ctx context.Context, c *Config) (map[string]inspect.Topic, inspec
 		}
 		for _, n := range wanted[name] {
 			if !t.Has(n) {
-				return nil, nil, errorf(NotFound, "", "topic %s has no partition %d: it has %s", name, n, text.Plural(len(t.Partitions), "partition"))
+				return nil, nil, errorf(NotFound, "", "%s", inspect.MissingPartition(t, n))
 			}
 			parts[name] = append(parts[name], n)
 		}
@@ -162,7 +162,14 @@ func nearTopics(ctx context.Context, c *Config, name string) string {
 	if err != nil {
 		return ""
 	}
-	return didYouMean(text.Near(name, inspect.VisibleNames(all)))
+	if meant := inspect.MeantTopic(name, all); meant != "" {
+		return meant
+	}
+	groups, _, err := inspect.ListGroups(ctx, c.Client)
+	if err == nil && slices.ContainsFunc(groups, func(g inspect.Group) bool { return g.Name == name }) {
+		return offset.NameText(name) + " is a group: name its topics, and the group with {{group GROUP}}"
+	}
+	return ""
 }
 
 func nearGroups(ctx context.Context, c *Config) []string {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/koffset/koffset/checkpointfile"
 	"github.com/koffset/koffset/inspect"
-	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -91,17 +90,9 @@ func topicErr(t inspect.Topic) error {
 	case t.Err == nil:
 		return nil
 	case isUnknown(t.Err):
-		return &NotFoundError{What: "topic", Name: t.Name, Text: "it may also be hidden from users without DESCRIBE on it"}
+		return &NotFoundError{What: "topic", Name: t.Name, Text: inspect.MissingTopic(t.Name)}
 	}
 	return fmt.Errorf("topic %q: %w", t.Name, t.Err)
-}
-
-func partitionRange(t inspect.Topic) string {
-	ns := t.Numbers()
-	if len(ns) == 1 {
-		return "one partition, 0"
-	}
-	return fmt.Sprintf("%s, %s", text.Plural(len(ns), "partition"), offset.FormatPartitionSet(ns))
 }
 
 // Gather reads the facts for a request: the groups with their own describe calls and their commits, then the metadata of

@@ -90,21 +90,17 @@ func ParseMetadata(s string) Metadata {
 type NotFoundError struct {
 	What string // group, topic or partition
 	Name string
-	Text string // more about it; may be empty
+	Text string // the whole sentence, where it says more than that
 }
 
 // ErrorKind is always not found.
 func (e *NotFoundError) ErrorKind() offset.ErrorKind { return offset.KindNotFound }
 
 func (e *NotFoundError) Error() string {
-	s := fmt.Sprintf("%s %q does not exist", e.What, e.Name)
-	if e.What == "partition" {
-		s = fmt.Sprintf("partition %s does not exist", e.Name)
-	}
 	if e.Text != "" {
-		s += ": " + e.Text
+		return e.Text
 	}
-	return s
+	return fmt.Sprintf("%s %q does not exist", e.What, e.Name)
 }
 
 // ErrNothingInScope says that the scope matches no partition of a group.
@@ -301,7 +297,7 @@ func (r *Request) partitions(g *GroupFacts, topics map[string]inspect.Topic) (ou
 			return err
 		}
 		if !t.Has(p.Partition) {
-			return &NotFoundError{What: "partition", Name: p.String(), Text: "the topic has " + partitionRange(t)}
+			return &NotFoundError{What: "partition", Name: p.String(), Text: inspect.MissingPartition(t, p.Partition)}
 		}
 		out = append(out, chosen{Partition: p})
 		return nil

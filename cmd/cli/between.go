@@ -211,7 +211,7 @@ func (b *BetweenFlags) saved(ctx context.Context, s *Session, p offset.Position)
 // TopicError says why a topic cannot be used. To a user who may not describe it Kafka says that it does not exist.
 func TopicError(name string, err error) error {
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return fmt.Errorf("topic %q does not exist, or may not be described", name)
+		return errors.New(inspect.MissingTopic(name))
 	}
 	return fmt.Errorf("topic %q: %w", name, err)
 }
@@ -242,7 +242,7 @@ func (s *Session) existing(ctx context.Context, specs []offset.TopicSpec) (map[s
 		}
 		for _, n := range ns {
 			if !t.Has(n) {
-				return nil, nil, Faultf(offset.KindNotFound, "", "partition %s:%d does not exist: the topic has partitions 0 to %d", spec.Topic, n, len(t.Partitions)-1)
+				return nil, nil, Faultf(offset.KindNotFound, "", "%s", inspect.MissingPartition(t, n))
 			}
 			parts = append(parts, offset.Partition{Topic: spec.Topic, Partition: n})
 		}

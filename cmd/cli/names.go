@@ -6,7 +6,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/koffset/koffset/inspect"
@@ -106,22 +105,14 @@ func (s *Session) TopicHint(ctx context.Context, name string) string {
 	if err != nil {
 		return ""
 	}
-	if m := partitionName.FindStringSubmatch(name); m != nil {
-		if n, err := strconv.ParseInt(m[2], 10, 32); err == nil && topics[m[1]].Err == nil && topics[m[1]].Has(int32(n)) {
-			return "did you mean " + m[1] + ":" + m[2] + ", partition " + m[2] + " of " + m[1] + "?"
-		}
-	}
-	if near := text.Near(name, inspect.VisibleNames(topics)); len(near) > 0 {
-		return "did you mean " + strings.Join(near, ", ") + "?"
+	if meant := inspect.MeantTopic(name, topics); meant != "" {
+		return meant
 	}
 	if listed, _, err := s.Cluster.ListGroups(ctx, s.Client); err == nil && slices.ContainsFunc(listed, func(g inspect.Group) bool { return g.Name == name }) {
 		return name + " is a group: koffset inspect " + typed([]string{name})[0]
 	}
 	return ""
 }
-
-// partitionName is a partition as Kafka's logs and folders name it.
-var partitionName = regexp.MustCompile(`^(.+)[-._](\d{1,9})$`)
 
 // PatternFault is the usage error of a word that is no topic, with the flag to use where it is a shell's pattern.
 func PatternFault(word string, err error) error {

@@ -47,7 +47,8 @@ func NewResolve(a *cli.App) *cobra.Command {
 		Use: "resolve TOPIC[:PARTITIONS]…", GroupID: "look",
 		Short: "Which offset a time or a word means on each partition",
 		Long: `Without a position: log start, last stable offset and log end of each partition. With one: the offset it means,
-the time of the record there where the broker tells it, and how it was found. It never writes.
+the time of the record there where the broker tells it, and how it was found. Of a group's commits the times
+are read from the records, up to 200 partitions. It never writes.
 
 What has no answer says so: no-record-after (records, but none at or after the time), empty-partition,
 before-retention (the first record left; earlier ones may have expired). --if-none and --if-expired choose what is
@@ -159,6 +160,8 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 			return cli.Cause(ctx, err)
 		}
 		failed += unread
+	} else {
+		o.readStored(ctx, s, rows)
 	}
 	var around map[offset.Partition][]shown
 	if o.show > 0 {
@@ -296,7 +299,7 @@ func (o *resolveOptions) chooseParts(ctx context.Context, s *cli.Session, q *ins
 			p := offset.Partition{Topic: sp.Topic, Partition: n}
 			if !t.Has(n) {
 				bad++
-				o.failures = append(o.failures, render.Failure{Err: fmt.Errorf("partition %s does not exist: the topic has partitions 0 to %d", p, len(t.Partitions)-1), Kind: offset.KindNotFound})
+				o.failures = append(o.failures, render.Failure{Err: errors.New(inspect.MissingPartition(t, n)), Kind: offset.KindNotFound})
 				continue
 			}
 			if !seen[p] {
