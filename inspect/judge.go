@@ -23,6 +23,9 @@ const (
 
 var bySeverity = []Status{StatusOK, StatusNoCommit, StatusUnstable, StatusBelowLogStart, StatusPastLogEnd, StatusInvalidCommit, StatusUnknownTopic, StatusError}
 
+// Statuses are all statuses, from the healthiest on.
+func Statuses() []Status { return slices.Clone(bySeverity) }
+
 // Worse returns the worse of two statuses.
 func Worse(a, b Status) Status {
 	if slices.Index(bySeverity, a) >= slices.Index(bySeverity, b) {

@@ -29,11 +29,16 @@ type orderFlags struct {
 
 func sortWords() []string { return []string{"name", "lag", "age", "verdict"} }
 
-// onlyWords are states of a partition's commit, and all verdicts.
+// onlyWords are all words that STATUS prints, which are verdicts and states of a commit, and two that stand for several.
 func onlyWords() []string {
 	words := []string{"lagging", "out-of-range"}
 	for _, h := range inspect.Healths() {
 		words = append(words, string(h))
+	}
+	for _, s := range inspect.Statuses() {
+		if !slices.Contains(words, string(s)) {
+			words = append(words, string(s))
+		}
 	}
 	return words
 }
@@ -43,7 +48,7 @@ func (o *orderFlags) add(c *cobra.Command) {
 	f.StringVar(&o.sort, "sort", "", "order by `WORD`: name, lag, age (of the next record) or verdict, the worst first; what is unknown comes first (default: name; on a terminal, what has a bad verdict before it)")
 	f.IntVar(&o.top, "top", 0, "only the first `N` rows; without --sort, by verdict")
 	f.Int64Var(&o.minLag, "min-lag", 0, "only rows whose lag is at least `RECORDS`, or unknown")
-	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or a verdict such as stalled or no-commit; of groups, those with such a partition")
+	f.StringVar(&o.only, "only", "", "only rows that are `WORD`: lagging, out-of-range, or what STATUS says, such as stalled or unstable; of groups, those with such a partition")
 	f.StringVar(&o.inactive, "inactive", "", "only groups without members whose last commit is at least this `DURATION` old; where __consumer_offsets may not be read, whose next record has waited for so long")
 	for name, words := range map[string][]string{"sort": sortWords(), "only": onlyWords()} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -176,10 +181,12 @@ func (o *orderFlags) shows(r *inspect.Row, d *inspect.Diagnosis) bool {
 		return r.Lag != nil && *r.Lag > 0
 	case "out-of-range":
 		return r.Status == inspect.StatusBelowLogStart || r.Status == inspect.StatusPastLogEnd || r.Status == inspect.StatusInvalidCommit
-	case "no-commit":
+	case string(inspect.StatusNoCommit):
 		return r.Status == inspect.StatusNoCommit
+	case string(inspect.StatusOK): // what STATUS shows as ok: not a commit that a transaction holds
+		return d.Verdicts.Has(inspect.HealthOK) && r.Status == inspect.StatusOK
 	}
-	return d.Verdicts.Has(inspect.Health(o.only))
+	return d.Verdicts.Has(inspect.Health(o.only)) || r.Status == inspect.Status(o.only)
 }
 
 // verdictCell is a row's status for eyes: what is wrong with the commit, or else the verdict on its reader.

@@ -70,6 +70,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	if gerr != nil {
 		t.Status, t.Incomplete = inspect.StatusError, true
 		h.Health, h.Verdicts = inspect.HealthUnknown, h.Verdicts.With(inspect.HealthUnknown)
+		shown = shown || out.o.only == string(inspect.StatusError) || out.o.only == string(inspect.HealthUnknown)
 		p.failed(gerr)
 	} else {
 		p.allDenied = false
@@ -77,6 +78,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	if h.Health == "" {
 		h.Health = inspect.HealthNoCommit
 		h.Verdicts = h.Verdicts.With(h.Health)
+		shown = shown || out.o.only == string(h.Health)
 	}
 	last := p.last.ofGroup(p.snap, d.Name)
 	if !shown || !p.inactive(out.o.idleFor, d, &h, last) {
