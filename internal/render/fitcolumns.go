@@ -26,9 +26,9 @@ func shortHeads() map[string]string {
 func dropOrder() []string {
 	return []string{
 		"host", "client_id", "instance_id", "application", "cluster_id", "profile", "topic_count", "type",
-		"user", "undoes", "bytes", "metadata_bytes", "first_record", "log_start_offset", "last_stable_offset", "position",
+		"undoes", "bytes", "metadata_bytes", "first_record", "log_start_offset", "last_stable_offset", "position",
 		"engine", "subtask", "stopping_offset", "partition_count", "until_timestamp", "from_timestamp", "to_timestamp",
-		"undone_by", "time", "written_at", "acknowledged", "uncommitted_count", "member_count", "passed_over", "read_again",
+		"undone_by", "time", "user", "written_at", "acknowledged", "uncommitted_count", "member_count", "passed_over", "read_again",
 		"log_end_offset", "offset_count", "rows", "means", "source",
 	}
 }
@@ -46,6 +46,10 @@ func proseKeys() []string {
 		"groups_shown", "assignment", "brokers", "about"}
 }
 
+// belowKeys are sentences that are lost when they are cut: where the terminal is too narrow for them beside the row, they stand in a
+// line below it.
+func belowKeys() []string { return []string{"proof", "detail"} }
+
 func nameKeys() []string {
 	return []string{"group", "topic", "job", "uid", "client_id", "host", "cluster"}
 }
@@ -61,6 +65,8 @@ func (t *table) fit() bool {
 	full := make([]int, len(t.columns))
 	for i := range t.columns {
 		full[i] = t.columns[i].width
+	}
+	for over() && t.putBelow() {
 	}
 	if over() {
 		t.floor(proseKeys(), proseWidth)
@@ -84,6 +90,103 @@ func (t *table) fit() bool {
 		t.w.fitted.wider = true
 	}
 	return true
+}
+
+// putBelow takes the widest of the columns that may stand below the row out of it. It reports whether there was one.
+func (t *table) putBelow() bool {
+	var widest *tableColumn
+	for i := range t.columns {
+		col := &t.columns[i]
+		if slices.Contains(belowKeys(), col.Key) && !col.hidden && (widest == nil || col.width > widest.width) {
+			widest = col
+		}
+	}
+	if widest == nil {
+		return false
+	}
+	widest.hidden, widest.dropped, widest.below = true, true, true
+	return true
+}
+
+// What stands below a row is set in, and its second line further.
+const (
+	belowIndent  = "    "
+	belowFurther = "      "
+)
+
+// below is what stands below the rows that were written last: the same sentences of several rows stand once, below the last of them.
+type below struct {
+	text []string // of each column
+	rows int
+}
+
+// belowRow takes what is to stand below a row that is about to be written; text is the row's cell of a column.
+func (t *table) belowRow(text func(i int) []byte) {
+	if !slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.below }) {
+		return
+	}
+	own := make([]string, len(t.columns))
+	for i := range t.columns {
+		if t.columns[i].below {
+			own[i] = string(text(i))
+		}
+	}
+	if !slices.Equal(own, t.under.text) {
+		t.writeBelow()
+	}
+	t.under.text, t.under.rows = own, t.under.rows+1
+}
+
+// writeBelow writes what stands below the rows so far.
+func (t *table) writeBelow() {
+	for i := range t.columns {
+		if col := &t.columns[i]; col.below && t.under.rows > 0 {
+			t.writeProse(col, t.under.text[i], t.under.rows)
+		}
+	}
+	t.under = below{}
+}
+
+// writeProse writes a sentence below its rows, in lines that fit the terminal.
+func (t *table) writeProse(col *tableColumn, prose string, rows int) {
+	if prose == "" || prose == "-" {
+		return
+	}
+	width := func(s string) int { return displayWidth([]byte(s)) }
+	line, empty := belowIndent+col.Header+":", false
+	if rows > 1 {
+		line = fmt.Sprintf("%s%s of these %s:", belowIndent, col.Header, text.Plural(rows, "row"))
+	}
+	end := func() {
+		t.w.buf = append(append(t.w.buf, line...), '\n')
+		line, empty = belowFurther, true
+	}
+	for _, word := range strings.Fields(prose) {
+		if !empty && width(line)+1+width(word) > t.w.width() {
+			end()
+		}
+		for empty && width(line)+width(word) > t.w.width() { // longer than a line
+			head, rest := split(word, t.w.width()-width(line))
+			line, word = line+head, rest
+			end()
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	end()
+}
+
+// split takes as much of s as fits into width, but at least one character.
+func split(s string, width int) (head, rest string) {
+	w := 0
+	for i, r := range s {
+		if w += displayWidth([]byte(string(r))); w > width && i > 0 {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
 }
 
 // total is how wide a line is.

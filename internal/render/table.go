@@ -35,6 +35,7 @@ type table struct {
 	styled bool // some cell is coloured
 	rows   int
 
+	under     below
 	streaming bool
 	colour    bool
 	zone      *time.Location
@@ -50,6 +51,7 @@ type tableColumn struct {
 	filled  bool // some row had a value
 	hidden  bool
 	dropped bool // hidden because the table must fit
+	below   bool // dropped, and written below each row
 }
 
 func newTable(w *Writer) *table {
@@ -107,6 +109,7 @@ func (t *table) startStreaming() {
 
 // end writes a table that is still held back.
 func (t *table) end() {
+	defer t.writeBelow()
 	if t.streaming {
 		return
 	}
@@ -163,6 +166,13 @@ func (t *table) writeHeader() {
 func (t *table) writeSample() {
 	cell, start := 0, 0
 	for range t.rows {
+		row, from := cell, start
+		t.belowRow(func(i int) []byte {
+			if i > 0 {
+				from = t.ends[row+i-1]
+			}
+			return t.text[from:t.ends[row+i]]
+		})
 		line := len(t.w.buf)
 		first := true
 		for i := range t.columns {
@@ -191,6 +201,10 @@ func (t *table) stream(cells []Cell) {
 	if t.w.width() > 0 && t.grow(cells) {
 		shown = true
 	}
+	t.belowRow(func(i int) []byte {
+		t.text = cells[t.columns[i].cell].appendText(t.text[:0], t.zone)
+		return t.text
+	})
 	if shown { // a value must never be dropped because its column began empty
 		for i := range t.columns {
 			col := &t.columns[i]
