@@ -168,6 +168,16 @@ func (j *Journal) append(e event, sync bool) {
 	j.err = err
 }
 
+// EndJournal adds the outcome of an operation to a journal that was closed before it ended. The error is a *FileError.
+func EndJournal(path, outcome string, now time.Time) error {
+	f, err := wholefile.OpenAppend(path)
+	if err != nil {
+		return openError(path, err)
+	}
+	j := Journal{Path: path, f: f, clock: func() time.Time { return now }}
+	return j.Close(outcome)
+}
+
 // Entry is an operation as the journal has it.
 type Entry struct {
 	Header Header

@@ -148,7 +148,8 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 		{Header: "ROWS", Key: "rows", Right: true},
 		{Header: "CHANGED", Key: "changed", Right: true},
 		{Key: "unknown", NoTable: true},
-		{Header: "OUTCOME", Key: "outcome"},
+		{Header: "OUTCOME", Key: "outcome", NoTable: true},
+		{Header: "OUTCOME", Key: "outcome_shown", NoJSON: true, NoCSV: true},
 		{Header: "UNDONE-BY", Key: "undone_by", HideEmpty: true},
 		{Header: "UNDOES", Key: "undoes", HideEmpty: true},
 		{Header: "CLUSTER-ID", Key: "cluster_id"},
@@ -159,17 +160,20 @@ func (o *undoOptions) table(entries []*checkpointfile.Entry, bad []error) error 
 	for _, e := range entries {
 		groups := namesOf(e.Groups)
 		outcome := render.Text(e.Outcome)
-		switch e.Outcome {
-		case "":
+		switch {
+		case e.Outcome == "":
 			outcome = render.String("cut off").Styled(render.Bad)
-		case "done":
-		default:
+		case e.Outcome != "done":
 			outcome = outcome.Styled(render.Warn)
+		}
+		shown := outcome
+		if e.UndoneBy != "" { // what undid it is a wide column, which a narrow terminal loses
+			shown = render.String(strings.TrimPrefix(e.Outcome+", undone", "done, "))
 		}
 		doc.Row(render.String(e.ID), render.Time(e.At()), render.String(e.User), render.String(e.Host), render.String(e.Verb),
 			render.Names(groups), render.String(few(groups)), render.Int(int64(e.Rows())),
 			render.Int(int64(e.Count(checkpointfile.StateCommitted, checkpointfile.StateVerified))),
-			render.Int(int64(e.Count(checkpointfile.StatePlanned, checkpointfile.StateUnknown))), outcome,
+			render.Int(int64(e.Count(checkpointfile.StatePlanned, checkpointfile.StateUnknown))), outcome, shown,
 			render.Text(e.UndoneBy), render.Text(e.Undoes), render.Text(e.Header.ClusterID), render.Text(e.Profile), render.String(e.Command), render.String(e.Path))
 	}
 	return doc.Close(render.End{Incomplete: len(checkpointfile.NotKnown(bad)) > 0})

@@ -36,6 +36,7 @@ type consumeOptions struct {
 	explain    bool
 	dryRun     bool
 	quiet      bool
+	kept       string // the journal of the first commit; empty before it
 
 	allowRewind bool
 	confirm     string

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/koffset/koffset/checkpointfile"
-	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
@@ -275,48 +273,6 @@ func (o *consumeOptions) guardPlan(ses *cli.Session, p *consume.Plan) error {
 			return cli.Faultf(offset.KindRefused, l.hint, "up to %s records would be %s, %s is %s (%s)%s",
 				text.Count(l.most), l.what, l.name, text.Count(*l.limit), l.by, why)
 		}
-	}
-	return nil
-}
-
-// journal writes the before-image of the run's first commit, so that undo can put it back.
-func (o *consumeOptions) journal(ses *cli.Session, group string, before []consume.Before) error {
-	op := checkpointfile.Operation{Verb: "consume", Command: o.app.CommandLine(), User: act.UserName(o.app), Host: act.HostName(),
-		Profile: ses.Settings.Profile, Brokers: ses.Settings.Brokers}
-	pg := checkpointfile.PlanGroup{Name: group, Create: true}
-	for _, b := range before {
-		bounds := b.Bounds
-		ch := checkpointfile.Change{Group: group, Partition: b.Partition, TopicID: b.TopicID, Action: checkpointfile.ActionCommit,
-			LogStart: &bounds.Start, LogEnd: &bounds.End, LastStable: &bounds.LastStable, How: offset.ReasonExact,
-			Detail: "the first commit of the run; later ones followed",
-			To:     &checkpointfile.Commit{Offset: b.Next.Offset, LeaderEpoch: b.Next.LeaderEpoch}}
-		if c := b.Committed; c != nil {
-			ch.From = &checkpointfile.Commit{Offset: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}
-			pg.Create = false
-		}
-		op.Changes = append(op.Changes, ch)
-	}
-	op.Groups = []checkpointfile.PlanGroup{pg}
-	plan := checkpointfile.Plan{Verb: op.Verb, ClusterID: ses.Cluster.ID, Groups: op.Groups, Changes: op.Changes}
-	if err := plan.Seal(); err != nil {
-		return err
-	}
-	op.PlanDigest = plan.Digest
-	j, err := checkpointfile.CreateJournal(ses.Settings.StateDir, checkpointfile.Header{Version: o.app.Version, ClusterID: ses.Cluster.ID}, &op, o.app.Now)
-	if err != nil {
-		return &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("the undo journal cannot be written: %w", err), Hint: "choose another folder with --state-dir; nothing was committed"}
-	}
-	rows := make([]int, len(op.Changes))
-	for i := range rows {
-		rows[i] = i
-	}
-	j.Note(checkpointfile.StateCommitted, "", rows...)
-	// The run writes nothing more into the journal: it would say "consuming" for ever after.
-	if err := j.Close("started"); err != nil {
-		return err
-	}
-	if !o.quiet {
-		o.app.Streams.Note("what group %s had committed is kept: %s puts it back", offset.NameText(group), o.app.Again("undo", j.ID, "--allow-drift", "--execute"))
 	}
 	return nil
 }
