@@ -103,13 +103,17 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"kcat -b k:9092 -L", "koffset resolve --all-topics -b k:9092"},
 		{"kcat -G g orders audit", "koffset consume orders audit -g g"},
 		{"-C -t orders", "koffset consume orders --from earliest"},
+		{"kcat -C -t orders -f '%k: %s\\n' -c 3", "koffset consume orders --from earliest --max-records 3 -f '%k: %s\\n'"},
 
 		// rpk, kcl, kaf, kafkactl.
 		{"rpk group list", "koffset inspect"},
 		{"rpk group describe g", "koffset inspect g"},
 		{"group describe g", "koffset inspect g"},
 		{"rpk group seek g --to start --topics a", "koffset reset g --topic a --to earliest"},
-		{"rpk group seek g --to 1710072000000", "koffset reset g --all-topics --to 1710072000000"},
+		{"rpk group seek g --to 1710072000000", "koffset reset g --all-topics --to @1710072000000"}, // rpk's --to is a time
+		{"rpk group seek g --to 1710072000 --topics a", "koffset reset g --topic a --to @1710072000s"},
+		{"rpk group seek g --to 42", "see koffset --help"},
+		{"kaf group commit g -t orders --offset 42", "koffset reset g --topic orders --to 42"},
 		{"rpk group seek g --to-group h", "koffset reset g --to-group h"},
 		{"rpk group delete g", "koffset delete g"},
 		{"rpk group offset-delete g -t x:1", "koffset delete g --topic x:1"},
@@ -153,6 +157,11 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"consume -o -10 orders", "where to start is --from end-10; -o is how records are written"},
 		{"consume -o s@1710072000000 orders", "where to start is --from @1710072000000; -o is how records are written"},
 		{"consume -o stored orders", "where to start is --from current; -o is how records are written"},
+		{"consume orders -f", "-f is the format of a record, such as -f '%k %v\\n'; a run without --until never ends"},
+		{"consume orders -f --from end-1", "-f is the format of a record, such as -f '%k %v\\n'; a run without --until never ends"},
+		{"reset g --topic orders --to", "write --to WORD: a position WORD: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, max-timestamp, current@TIME (what the group had committed then), group:G, group:G@TIME, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h"},
+		{"reset g --topic orders --to --execute", "write --to WORD: a position WORD: earliest, latest, current, 1234, start+N, end-N, current-N, @TIME, @-2h, @-1d/d, max-timestamp, current@TIME (what the group had committed then), group:G, group:G@TIME, file:F, checkpoint:DIR, store:URL, or orders:0=42,orders:1=@-2h"},
+		{"inspect --group", "write --group GROUP: a GROUP, as the argument; repeatable"},
 		{"consume -o xml orders", "use text, jsonl or raw"},
 		{"kcat -C -t orders -o stored", "koffset consume orders --from current"},
 
@@ -181,6 +190,10 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"delete --purge g", "see koffset delete --help"},
 
 		// Positions and names that lack something.
+		{"resolve orders --to 10:00", "write @2026-11-29T10:00:00Z, with the day"},
+		{"resolve orders --to @10:00 --tz Europe/Berlin", "write 2026-11-29T10:00:00+01:00, with the day"},
+		{"resolve orders --to-datetime 10:00", "write 2026-11-29T10:00:00Z, with the day"},
+		{"resolve orders --to orders=-5", "write orders:0=-5, with the partition"},
 		{"resolve orders --to 2h", "write @-2h for 2h ago"},
 		{"resolve orders --to @2h", "write @-2h for 2h ago"},
 		{"resolve orders --to 1710072000s", "write @1710072000s for that epoch"},

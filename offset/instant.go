@@ -77,7 +77,7 @@ func ParseTime(s string, clock Clock) (Instant, error) {
 	}
 	m := stampForm.FindStringSubmatch(s)
 	if m == nil {
-		return Instant{}, syntaxf(s, meantTime(s, timeForms), "%q is not a point in time", s)
+		return Instant{}, syntaxf(s, meantClock("", s, clock, timeForms), "%q is not a point in time", s)
 	}
 	num := func(i int) int { n, _ := strconv.Atoi(m[i]); return n }
 	zone, assumed := clock.zone(), true

@@ -88,7 +88,7 @@ func parseWord(word string, role Role, clock Clock) (Position, error) {
 	if strings.HasPrefix(word, "start-") || strings.HasPrefix(word, "end+") {
 		return Position{}, syntaxf(word, "use start+N or end-N", "%q is outside the log", word)
 	}
-	return Position{}, syntaxf(word, meantTime(word, forms), "%q is not a position", word)
+	return Position{}, syntaxf(word, meantWord(word, clock, forms), "%q is not a position", word)
 }
 
 // parseElsewhere reads the words that name where offsets lie, or when a group had them; ok is false for other words.
@@ -126,6 +126,41 @@ func isBareTime(word string) bool {
 func isDuration(s string) bool {
 	_, err := ParseDuration(s)
 	return err == nil && s != "0"
+}
+
+// clockForm is a time of day alone, entryForm an entry of a map without its partition.
+var (
+	clockForm = regexp.MustCompile(`^(\d{1,2}):(\d{2})(?::(\d{2}))?$`)
+	entryForm = regexp.MustCompile(`^([a-zA-Z0-9._-]+)=(.+)$`)
+)
+
+// meantWord is the hint for what is nearly a position word.
+func meantWord(word string, clock Clock, otherwise string) string {
+	if m := entryForm.FindStringSubmatch(word); m != nil {
+		return "write " + m[1] + ":0=" + m[2] + ", with the partition"
+	}
+	return meantClock("@", word, clock, otherwise)
+}
+
+// meantClock is the hint for a time of day without its day: the last one that has come, behind an @ where one belongs.
+func meantClock(at, word string, clock Clock, otherwise string) string {
+	m := clockForm.FindStringSubmatch(word)
+	if m == nil {
+		return meantTime(word, otherwise)
+	}
+	h, _ := strconv.Atoi(m[1])
+	mins, _ := strconv.Atoi(m[2])
+	secs, _ := strconv.Atoi(m[3])
+	if h > 23 || mins > 59 || secs > 59 {
+		return otherwise
+	}
+	zone := clock.zone()
+	y, mo, d := clock.Now.In(zone).Date()
+	when := time.Date(y, mo, d, h, mins, secs, 0, zone)
+	if when.After(clock.Now) {
+		when = time.Date(y, mo, d-1, h, mins, secs, 0, zone)
+	}
+	return "write " + at + FormatTimeIn(when, zone) + ", with the day"
 }
 
 // meantTime is the hint for a word that lacks what would make it a time, or else the general one: 2h could be two hours ago

@@ -323,3 +323,35 @@ func FuzzParsePosition(f *testing.F) {
 		}
 	})
 }
+
+// A time of day, an epoch and an entry of a map without its partition are no position words: the hint has the word that is near.
+func TestNearlyPositions(t *testing.T) {
+	zone := time.FixedZone("", 2*3600)
+	for _, tt := range []struct {
+		word  string
+		clock Clock
+		hint  string
+	}{
+		{"10:00", testClock(), "write @2026-11-29T10:00:00Z, with the day"},
+		{"10:37:22", testClock(), "write @2026-11-28T10:37:22Z, with the day"},
+		{"9:05", Clock{Now: testNow, Zone: zone}, "write @2026-11-29T09:05:00+02:00, with the day"},
+		{"orders=-5", testClock(), "write orders:0=-5, with the partition"},
+	} {
+		_, err := ParsePosition(tt.word, RoleTarget, tt.clock)
+		var syn *SyntaxError
+		if !errors.As(err, &syn) || syn.Hint != tt.hint {
+			t.Errorf("%s: %v, want the hint %q", tt.word, err, tt.hint)
+		}
+		at, _ := strings.CutPrefix(tt.hint, "write ")
+		at, _, _ = strings.Cut(at, ",")
+		if _, err := ParsePosition(at, RoleTarget, tt.clock); err != nil {
+			t.Errorf("%s: the hint is no position: %v", at, err)
+		}
+	}
+	if _, err := ParseTime("10:00", testClock()); err == nil || err.(*SyntaxError).Hint != "write 2026-11-29T10:00:00Z, with the day" {
+		t.Errorf("%v", err)
+	}
+	if _, err := ParsePosition("25:00", RoleTarget, testClock()); err == nil || strings.Contains(err.(*SyntaxError).Hint, "25") {
+		t.Errorf("%v", err)
+	}
+}

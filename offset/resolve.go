@@ -3,9 +3,10 @@ package offset
 import (
 	"errors"
 	"fmt"
-	"github.com/koffset/koffset/internal/text"
 	"math"
 	"time"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // Target is the answer of Resolve for one partition.
@@ -84,7 +85,7 @@ func (x resolver) resolve(p Position) (Target, error) {
 	case Latest:
 		return x.latest(""), nil
 	case Exact:
-		return x.bounded(p.N, ReasonExact, LeaderEpoch{})
+		return x.exact(p.N)
 	case FromStart:
 		return x.shift(x.b.Start, p.N, "log start")
 	case FromEnd:
@@ -139,6 +140,27 @@ func (x resolver) bounded(n int64, why Reason, epoch LeaderEpoch) (Target, error
 	return x.outside(n, fmt.Sprintf("offset %d", n))
 }
 
+const hintRange = "choose an offset in that range, or add {{out-of-range clamp}} or skip"
+
+// exact is a number that was typed. One that is far outside the log, and of a length that the seconds or milliseconds of these decades
+// have, was more likely meant as a time.
+func (x resolver) exact(n int64) (Target, error) {
+	t, err := x.bounded(n, ReasonExact, LeaderEpoch{})
+	var no *Refusal
+	if errors.As(err, &no) && no.Reason == ReasonOutOfRange {
+		const from, to = 946684800, 4102444800 // the years 2000 and 2100
+		for _, u := range []struct {
+			unit string
+			in   int64
+		}{{"s", 1}, {"ms", 1000}} {
+			if n >= from*u.in && n < to*u.in {
+				no.Hint = fmt.Sprintf("write @%d%s if a time is meant; else %s", n, u.unit, hintRange)
+			}
+		}
+	}
+	return t, err
+}
+
 func (x resolver) outside(n int64, what string) (Target, error) {
 	asked := &n
 	side, clamped := "below log start", x.start(ReasonClampedToStart, "")
@@ -158,7 +180,7 @@ func (x resolver) outside(n int64, what string) (Target, error) {
 	if x.end < x.b.End {
 		end = "last stable offset"
 	}
-	return Target{}, x.refuse(ReasonOutOfRange, asked, "choose an offset in that range, or add {{out-of-range clamp}} or skip",
+	return Target{}, x.refuse(ReasonOutOfRange, asked, hintRange,
 		"%s: %s is outside the log: log start %d, %s %d", x.part, what, x.b.Start, end, x.end)
 }
 

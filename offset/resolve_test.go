@@ -174,3 +174,23 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+// A number outside the log that would be a time of these decades gets the word for that time.
+func TestEpochForAnOffset(t *testing.T) {
+	f := Facts{Bounds: &Bounds{Start: 0, End: 1440, LastStable: 1440}}
+	for n, want := range map[int64]string{
+		1764496800: "write @1764496800s if a time is meant; else ", 1764496800000: "write @1764496800000ms if a time is meant; else ", 1764: "", 99999999999: "",
+	} {
+		_, err := Resolve(Partition{Topic: "t"}, Position{Kind: Exact, N: n}, f, Rules{})
+		var no *Refusal
+		if !errors.As(err, &no) || no.Hint != want+hintRange {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	c := Committed{Offset: 1764496800}
+	f.Committed = &c
+	var no *Refusal
+	if _, err := Resolve(Partition{Topic: "t"}, Position{Kind: Current}, f, Rules{}); !errors.As(err, &no) || no.Hint != hintRange {
+		t.Errorf("a commit: %v", err)
+	}
+}

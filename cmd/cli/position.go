@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -175,19 +177,27 @@ func (a *App) EchoInstants(pos offset.Position) {
 			a.Streams.Warn("%s", w)
 		}
 	}
-	if pos.Kind == offset.FromCurrent {
-		switch pos.Text {
-		case "-1":
-			a.Streams.Warn("-1 is one offset before each commit; for the log end, which other tools call -1, write latest")
-		case "-2":
-			a.Streams.Warn("-2 is two offsets before each commit; for the log start, which other tools call -2, write earliest")
+	markers := func(p offset.Position) {
+		if w := markerWarnings()[p.Text]; p.Kind == offset.FromCurrent && w != "" && !said[p.Text] {
+			said[p.Text] = true
+			a.Streams.Warn("%s", w)
 		}
 	}
 	if pos.Kind == offset.ByPartition {
-		for _, p := range pos.Map {
-			say(p)
+		for _, part := range slices.SortedFunc(maps.Keys(pos.Map), offset.Partition.Compare) {
+			markers(pos.Map[part])
+			say(pos.Map[part])
 		}
 		return
 	}
+	markers(pos)
 	say(pos)
+}
+
+// markerWarnings are for numbers that other tools, and their maps of partitions, read as Kafka's markers.
+func markerWarnings() map[string]string {
+	return map[string]string{
+		"-1": "-1 is one offset before each commit; for the log end, which other tools call -1, write latest",
+		"-2": "-2 is two offsets before each commit; for the log start, which other tools call -2, write earliest",
+	}
 }

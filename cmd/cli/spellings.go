@@ -100,7 +100,7 @@ func foreignFlags() map[string]string {
 		"consume e": "--until latest", "reset e": "--execute", "delete e": "--execute", "undo e": "--execute", "apply e": "--execute", "repair e": "--execute",
 		"consume n": "--max-records N", "consume c": "--max-records N", "consume limit": "--max-records N", "consume max-messages": "--max-records N",
 		"consume tail": "--from end-N", "consume since": "--from @-1h", "consume follow": "--from latest; a run without --until never ends", "consume t": "koffset consume TOPIC",
-		"consume time": "--from @TIME", "consume exit": "--until latest", "consume f": "-f is the format of a record; a run without --until never ends",
+		"consume time": "--from @TIME", "consume exit": "--until latest", "consume f": "-f is the format of a record, such as -f '%k %v\n'; a run without --until never ends",
 		"reset to-beginning": "--to-earliest", "reset to-end": "--to-latest", "reset by": "--shift-by N", "consume json": "-o jsonl",
 	}
 }
@@ -109,8 +109,12 @@ func foreignFlags() map[string]string {
 func FlagError(cmd *cobra.Command, typed []string, err error) error {
 	hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	var bare *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &unknown):
 		hint = flagHint(cmd, typed, unknown.GetSpecifiedName(), hint)
+	case errors.As(err, &bare):
+		hint = valueHint(cmd, bare.GetFlag())
 	}
 	if cmd.HasParent() {
 		return Usagef(hint, "%s: %w", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), err)
@@ -139,7 +143,7 @@ func flagHint(cmd *cobra.Command, typed []string, name, otherwise string) string
 	if line := foreignVerb(cmd, typed); line != "" {
 		return line
 	}
-	if len(name) < 2 { // a letter is near to everything
+	if len(name) < 3 { // a letter or two are near to everything
 		return otherwise
 	}
 	var known []string

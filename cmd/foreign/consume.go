@@ -73,6 +73,9 @@ func kcat(args []string, own func(string) (bool, bool)) string {
 	if g := o.one("G"); g != "" {
 		o.set("g", g)
 	}
+	if f := o.one("f"); f != "" { // a format, which is koffset's, too
+		o.carry = append(o.carry, "-f", f)
+	}
 	return consuming(o, fromEarliest)
 }
 
@@ -106,7 +109,7 @@ func consuming(o *options, begin start) string {
 	ownStart := o.kept("from", "startup-mode", "startup-timestamp-millis", "startup-specific-offsets", "restore", "range", "range-file", "job")
 	if from == "" && group == "" && !ownStart {
 		from = string(begin)
-		if o.has("follow") || o.has("F") || o.has("f") {
+		if o.has("follow") || o.has("F") || o.has("f") && o.one("f") == "" {
 			from = "latest"
 		}
 	}

@@ -209,7 +209,7 @@ func groupVerb(args []string, own func(string) (bool, bool)) string {
 		}
 		if other := o.one("to-group"); other != "" {
 			l.add("--to-group", other)
-		} else if at, _ := position(first(o.one("to"), o.one("offset"), o.one("o"))); at != "" {
+		} else if at := sought(o); at != "" {
 			l.add("--to", at)
 		} else {
 			return ""
@@ -218,6 +218,19 @@ func groupVerb(args []string, own func(string) (bool, bool)) string {
 		return ""
 	}
 	return l.kept(o)
+}
+
+// sought is where a seek goes: rpk's and kcl's --to is start, end or a time since 1970, kaf's --offset an offset.
+func sought(o *options) string {
+	to := o.one("to")
+	if !plainOffset.MatchString(to) {
+		at, _ := position(first(to, o.one("offset"), o.one("o")))
+		return at
+	}
+	if unit, ok := map[int]string{10: "s", 13: "", 19: "ns"}[len(to)]; ok {
+		return "@" + to + unit
+	}
+	return ""
 }
 
 func first(words ...string) string {
