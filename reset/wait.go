@@ -26,7 +26,7 @@ const waitPoll = 500 * time.Millisecond
 func WaitEmpty(ctx context.Context, cl *kgo.Client, groups []string, seen func(still []string)) error {
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()
-	var last []string // who was there when it could be read
+	var last []error // who was there when it could be read
 	for {
 		still, err := busy(ctx, cl, groups)
 		switch {
@@ -34,14 +34,14 @@ func WaitEmpty(ctx context.Context, cl *kgo.Client, groups []string, seen func(s
 			return nil
 		case err == nil:
 			if last = still; ctx.Err() == nil {
-				seen(still)
+				seen(texts(still))
 			}
 		case ctx.Err() == nil && !endsSoon(ctx):
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(append([]error{context.Cause(ctx)}, asErrors(last)...)...)
+			return errors.Join(append([]error{context.Cause(ctx)}, last...)...)
 		case <-tick.C:
 		}
 	}
@@ -54,15 +54,19 @@ func endsSoon(ctx context.Context) bool {
 	return ok && time.Until(deadline) < waitPoll
 }
 
-func asErrors(texts []string) []error {
-	out := make([]error, len(texts))
-	for i, t := range texts {
-		out[i] = errors.New(t)
+func texts(errs []error) []string {
+	out := make([]string, len(errs))
+	for i, err := range errs {
+		out[i] = err.Error()
 	}
 	return out
 }
 
-func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string, err error) {
+// ErrOpenTransaction is what keeps a group busy that has no members: a commit of it that an open transaction holds.
+var ErrOpenTransaction = offset.NewError(offset.KindRefused, "a transaction that is still open holds a commit")
+
+// busy is who or what keeps the groups from being free, an error each.
+func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []error, err error) {
 	found, err := FindGroups(ctx, cl, groups)
 	if err != nil {
 		return nil, err
@@ -74,14 +78,18 @@ func busy(ctx context.Context, cl *kgo.Client, groups []string) (still []string,
 	for _, name := range groups {
 		g := f.Groups[name]
 		if g.Active() {
-			still = append(still, fmt.Sprintf("group %s: %s", offset.NameText(name), Activity(g.Description)))
+			still = append(still, fmt.Errorf("group %s: %s", offset.NameText(name), Activity(g.Description)))
 			continue
 		}
 		for _, t := range g.Commits.Topics {
+			var held []int32
 			for _, r := range t.Rows {
 				if r.Unstable() {
-					still = append(still, fmt.Sprintf("group %s: a transaction that is still open holds a commit for %s:%d", offset.NameText(name), t.Topic, r.Partition))
+					held = append(held, r.Partition)
 				}
+			}
+			if len(held) > 0 {
+				still = append(still, fmt.Errorf("group %s: %w for %s:%s", offset.NameText(name), ErrOpenTransaction, t.Topic, offset.FormatPartitionSet(held)))
 			}
 		}
 	}
@@ -108,7 +116,7 @@ func StayEmpty(ctx context.Context, cl *kgo.Client, groups []string, d time.Dura
 			return err
 		}
 		if len(still) > 0 {
-			return &CameBackError{Still: still}
+			return &CameBackError{Still: texts(still)}
 		}
 		if last {
 			return nil

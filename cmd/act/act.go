@@ -149,8 +149,8 @@ func (w *Run) do(ctx context.Context) error {
 	if cli.IsStdout(w.Flags.PlanOut) {
 		w.App.Streams.GiveOut()
 	}
-	for _, g := range w.Built.Failed {
-		w.failGroup(ctx, g)
+	for i, g := range w.Built.Failed {
+		w.failGroup(ctx, g, w.Built.Failed[i+1:]...)
 	}
 	if len(w.Built.Plan.Groups) == 0 {
 		if len(w.Built.Failed) == 0 {
@@ -239,7 +239,7 @@ func (w *Run) dry(sum reset.Summary) error {
 func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	if err := w.guard(sum); err != nil {
 		w.audit(nil, "refused", err)
-		return err
+		return unchanged(err)
 	}
 	if err := w.auditReady(); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (w *Run) showBefore() error {
 	}
 	if err != nil {
 		// A reader that closed the pipe ends a command that only shows something well, but this one was to do something.
-		return cli.Faultf(offset.KindFailed, "nothing was changed", "the plan could not be shown: %v", err)
+		return cli.Faultf(offset.KindFailed, "", "the plan could not be shown: %v; nothing was changed", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/koffset/koffset/checkpointfile"
@@ -18,8 +19,10 @@ import (
 )
 
 const (
-	hintStop  = "stop them, or add --wait-empty 60s; nothing was changed"
-	hintDrift = "make a new plan; --allow-drift accepts commits that moved, and nothing else; nothing was changed"
+	hintStop = "stop them, or add --wait-empty 60s; nothing was changed"
+	// After a wait the next step is not to wait again: a producer that died leaves its transaction open for as long as it asked for.
+	hintTransaction = "a transaction ends when its producer commits or aborts it, and at the latest after the producer's transaction.timeout.ms; kafka-transactions.sh finds the producer and aborts it; nothing was changed"
+	hintDrift       = "make a new plan; --allow-drift accepts commits that moved, and nothing else; nothing was changed"
 
 	hintOtherCluster = "apply it on its own cluster; koffset migrate export there and koffset migrate import here find the same records; nothing was changed"
 	hintUndoneThere  = "undo it on the cluster that it was done on, with --profile or --bootstrap-server; nothing was changed"
@@ -47,14 +50,14 @@ func (w *Run) guard(sum reset.Summary) error {
 	g := w.S.Settings.Guards(w.S.Cluster.ID)
 	switch {
 	case g.Expected != "" && g.Expected != w.S.Cluster.ID:
-		return cli.Faultf(offset.KindRefused, "the profile connects to a different cluster than it was made for; nothing was changed",
+		return cli.Faultf(offset.KindRefused, "connect to that cluster, or correct the profile if it is this one",
 			"this is cluster %s, %s says %s", w.S.Cluster.ID, g.ExpectedBy, g.Expected)
 	case g.ReadOnly:
-		return cli.Faultf(offset.KindRefused, "", "cluster %s is read_only (%s); nothing was changed", w.S.Cluster.ID, g.ReadOnlyBy)
+		return cli.Faultf(offset.KindRefused, "", "cluster %s is read_only (%s)", w.S.Cluster.ID, g.ReadOnlyBy)
 	}
 	for _, name := range w.groupNames() {
 		if p, ok := g.Protects(name); ok {
-			return cli.Faultf(offset.KindRefused, "nothing was changed", "group %s is protected by %q (%s)", offset.NameText(name), p.Pattern, p.By)
+			return cli.Faultf(offset.KindRefused, "", "group %s is protected by %q (%s)", offset.NameText(name), p.Pattern, p.By)
 		}
 	}
 	return w.limits(sum)
@@ -81,10 +84,10 @@ func (w *Run) limits(sum reset.Summary) error {
 		switch {
 		case l.limit == nil:
 		case sum.Uncounted > 0:
-			return cli.Faultf(offset.KindRefused, "nothing was changed", "how many records would be %s on %s is not known, %s is %s (%s)",
+			return cli.Faultf(offset.KindRefused, "", "how many records would be %s on %s is not known, %s is %s (%s)",
 				l.what, text.Plural(sum.Uncounted, "partition"), l.name, text.Count(*l.limit), l.by)
 		case l.most > *l.limit:
-			return cli.Faultf(offset.KindRefused, l.hint+"; nothing was changed",
+			return cli.Faultf(offset.KindRefused, l.hint,
 				"up to %s records would be %s, %s is %s (%s)%s", text.Count(l.most), l.what, l.name, text.Count(*l.limit), l.by, noCommits(sum))
 		}
 	}
@@ -116,7 +119,7 @@ func (w *Run) ask(ctx context.Context, sum reset.Summary) error {
 	question := w.question(sum)
 	switch {
 	case w.Flags.confirm != "" && w.Flags.confirm != id:
-		return cli.Faultf(offset.KindRefused, "nothing was changed", "--confirm is %s, this is cluster %s", w.Flags.confirm, id)
+		return cli.Faultf(offset.KindRefused, "", "--confirm is %s, this is cluster %s; nothing was changed", w.Flags.confirm, id)
 	case g.ConfirmClusterID && w.Flags.confirm == "":
 		if !st.CanPrompt() {
 			return cli.Faultf(offset.KindRefused, "add --confirm CLUSTER-ID; nothing was changed", "cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
@@ -157,7 +160,11 @@ func (w *Flags) Ready(ctx context.Context, s *cli.Session, groups []string) erro
 		if said == "" {
 			said = "whether the group is empty could not be read"
 		}
-		return cli.Faultf(offset.KindRefused, "stop the members, or wait longer; nothing was changed", "still in use after %s: %s", offset.FormatDuration(w.wait), said)
+		hint := "stop the members, or wait longer; nothing was changed"
+		if errors.Is(err, reset.ErrOpenTransaction) {
+			hint = hintTransaction
+		}
+		return cli.Faultf(offset.KindRefused, hint, "still in use after %s: %s", offset.FormatDuration(w.wait), said)
 	}
 	return err
 }
@@ -184,7 +191,7 @@ func (w *Run) evictMembers(ctx context.Context) error {
 		if back := new(reset.CameBackError); errors.As(err, &back) {
 			code = offset.KindRefused
 		}
-		return &cli.Fault{Kind: code, Err: fmt.Errorf("%s: %w", w.Built.Plan.Verb, err), Hint: "stop it first; no offset was changed"}
+		return &cli.Fault{Kind: code, Err: fmt.Errorf("%s: %w; no offset was changed", w.Built.Plan.Verb, err), Hint: "stop it first"}
 	}
 	return nil
 }
@@ -206,7 +213,7 @@ func (w *Run) evictAll(ctx context.Context) (evicted []string, err error) {
 		}
 		evicted = append(evicted, name)
 		if err != nil {
-			return nil, &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("%s %s: %w", w.Built.Plan.Verb, offset.NameText(name), err), Hint: "no offset was changed"}
+			return nil, &cli.Fault{Kind: offset.KindRefused, Err: fmt.Errorf("%s %s: %w; no offset was changed", w.Built.Plan.Verb, offset.NameText(name), err)}
 		}
 	}
 	return evicted, nil
@@ -242,10 +249,27 @@ func (w *Run) refused(sum reset.Summary) error {
 	if n := sum.Refused - said; n > 0 {
 		errs = append(errs, fmt.Errorf("and %s more, all in the rows", text.Count(n)))
 	}
-	if hint != "" {
-		hint += "; "
+	if hint == "" {
+		return unchanged(&cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...)})
 	}
-	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...), Hint: hint + "nothing was changed"}
+	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...), Hint: hint + "; nothing was changed"}
+}
+
+// unchanged adds to a refusal without a next step that nothing was changed: that is no hint. Of several lines it ends the last.
+func unchanged(err error) error {
+	var f *cli.Fault
+	if !errors.As(err, &f) || f.Err == nil {
+		return err
+	}
+	said := *f
+	errs := []error{f.Err}
+	if list, ok := f.Err.(interface{ Unwrap() []error }); ok {
+		errs = slices.Clone(list.Unwrap())
+	}
+	last := len(errs) - 1
+	errs[last] = fmt.Errorf("%w; nothing was changed", errs[last])
+	said.Err = joined(errs)
+	return &said
 }
 
 // NotApplied turns an error of Apply, after which nothing was changed, into its status.
@@ -276,16 +300,20 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 				hint = hintUndoneThere
 			}
 		case drift.Has(reset.DriftTopic):
-			hint = "nothing was changed"
+			hint = ""
 			if hasOrigin(drift) {
 				hint = hintOtherTopic
 			}
 		case drift.Has(reset.DriftBounds) && !drift.Has(reset.DriftCommit):
 			hint = "make a new plan, or add --out-of-range clamp or skip; nothing was changed"
 		case cli.Denied(err):
-			code, hint = offset.KindDenied, "nothing was changed"
+			code, hint = offset.KindDenied, ""
 		}
-		return &cli.Fault{Kind: code, Err: joined(errs), Hint: hint, Moved: code == offset.KindRefused && !drift.Has(reset.DriftCluster)}
+		f := &cli.Fault{Kind: code, Err: joined(errs), Hint: hint, Moved: code == offset.KindRefused && !drift.Has(reset.DriftCluster)}
+		if hint == "" {
+			return unchanged(f)
+		}
+		return f
 	case errors.As(err, &journal):
 		return &cli.Fault{Kind: offset.KindRefused, Err: err, Hint: "choose another folder with --state-dir"}
 	}
@@ -336,8 +364,9 @@ func groupText(err error) string {
 	return strings.Join(out, "; ")
 }
 
-// failGroup says why a group was left out.
-func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
+// failGroup says why a group was left out. later are those that are still to be named: what helps with all of them is said once, at
+// the last.
+func (w *Run) failGroup(ctx context.Context, g *reset.GroupError, later ...*reset.GroupError) {
 	f := render.Failure{Err: fmt.Errorf("%s %s: %s", w.Built.Plan.Verb, offset.NameText(g.Group), groupText(g.Err)), Kind: kindOf([]*reset.GroupError{g})}
 	var missing *reset.NotFoundError
 	var drift *reset.DriftError
@@ -351,6 +380,10 @@ func (w *Run) failGroup(ctx context.Context, g *reset.GroupError) {
 		f.Hint = w.S.TopicHint(ctx, missing.Name)
 	case errors.As(g.Err, &drift) && drift.Has(reset.DriftActive):
 		f.Hint = "stop them, or add --wait-empty 60s; nothing of this group was changed"
+	case errors.Is(g, reset.ErrCountsFromEmpty):
+		if !slices.ContainsFunc(later, func(l *reset.GroupError) bool { return errors.Is(l, reset.ErrCountsFromEmpty) }) {
+			f.Hint = "--for 30d gives commits an expiry of their own, which Kafka goes by whatever became of the group's members"
+		}
 	case cli.Denied(g.Err):
 		f.Hint = cli.RightsHint(g.Err)
 	}

@@ -258,22 +258,23 @@ func (w *Run) notes() {
 			continue
 		}
 		who := "group " + offset.NameText(n.Group)
+		line := who + ": " + n.Text
 		if more := count[n.Kind] - 1; more > 2 && !w.App.Global.Verbose {
 			if said[n.Kind] {
 				continue
 			}
 			said[n.Kind] = true
-			who += fmt.Sprintf(" (and %d more like it)", more)
+			line += fmt.Sprintf("; the same goes for %s", text.More(more, "group"))
 		}
 		switch n.Kind {
 		case reset.NoteActive:
 			if !w.Flags.Execute {
-				w.App.Streams.Warn("%s: %s", who, n.Text)
+				w.App.Streams.Warn("%s", line)
 			}
 		case reset.NotePastStable, reset.NoteStreams, reset.NoteGone:
-			w.App.Streams.Warn("%s: %s", who, n.Text)
+			w.App.Streams.Warn("%s", line)
 		default:
-			w.App.Streams.Note("%s: %s", who, n.Text)
+			w.App.Streams.Note("%s", line)
 		}
 	}
 }

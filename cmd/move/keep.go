@@ -2,9 +2,7 @@ package move
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,9 +109,6 @@ func (o *keepOptions) prepare(ctx context.Context, s *cli.Session) (*act.Run, er
 		if c.Action == checkpointfile.ActionLeave {
 			left++
 		}
-	}
-	if slices.ContainsFunc(built.Failed, func(g *reset.GroupError) bool { return errors.Is(g, reset.ErrCountsFromEmpty) }) {
-		o.app.Streams.Note("--for 30d gives commits an expiry of their own, which Kafka goes by whatever became of the group's members")
 	}
 	return &act.Run{App: o.app, S: s, Flags: &o.write, Built: built, Known: known, Wide: o.scope.several(), Effect: effect, Left: left, KeepFor: o.keep.For}, nil
 }

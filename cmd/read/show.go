@@ -176,6 +176,7 @@ func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run)
 
 // summary says how the run ended and what was kept.
 func (o *consumeOptions) summary(s consume.Summary, err error, committer consume.Committer) {
+	o.journalEnd(s, err)
 	st := o.app.Streams
 	gone := render.IsBrokenPipe(err)
 	if gone {

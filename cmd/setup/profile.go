@@ -90,12 +90,22 @@ flags, files, environment and built-in values too. Secrets are masked; no connec
 			w.Begin(render.Sheet{Name: "settings", Row: "setting", Columns: []render.Column{
 				{Header: "KEY", Key: "key"}, {Header: "VALUE", Key: "value"}, {Header: "SOURCE", Key: "source"}, {Header: "SECRET", Key: "secret", NoTable: true},
 			}})
+			rows := 0
 			for _, r := range s.Rows() {
 				if resolved || r.Source.Kind == config.FromProfile || r.Source.Kind == config.FromDefaults {
 					w.Row(render.String(r.Key), render.Text(r.Value), render.String(r.Source.String()), render.Bool(r.Secret))
+					rows++
 				}
 			}
-			return w.Close(render.End{})
+			if err := w.Close(render.End{}); err != nil || rows > 0 {
+				return err
+			}
+			if s.Profile == "" {
+				a.Streams.Note("no profile is chosen, so none gives a setting; koffset profile show --resolved shows every setting in force")
+			} else {
+				a.Streams.Note("profile %s gives no settings; koffset profile show --resolved shows every setting in force", s.Profile)
+			}
+			return nil
 		},
 	}
 	out.Add(c)

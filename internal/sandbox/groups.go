@@ -57,7 +57,7 @@ func shopGroups() []group {
 			commits: offsets{"customers": all(2, customerKeys*customerRounds/2+1)}},
 		{name: "invoice-mailer", about: "waits before an open transaction: at the last stable offset, 5 below the end",
 			commits: offsets{"invoices": all(2, lastStableInvoice)}},
-		{name: txnGroup, about: "has commits in an open transaction, so that a stable read is refused",
+		{name: txnGroup, about: "has commits in a transaction that stays open as long as the sandbox runs: a reset waits, and is refused",
 			commits: offsets{"orders": all(orderPartitions, ordersEach-40)}},
 	}
 }
