@@ -55,3 +55,23 @@ func TestCountsArePlural(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// hintOfNothing is a hint that names no next step: what did not happen belongs in the message.
+var hintOfNothing = regexp.MustCompile(`(?:Hint: |hint :?= |Hint = |Faultf\([\w.]+, |Usagef\()"(?:nothing was [a-z]+|no offset was [a-z]+)"`)
+
+// That nothing was changed is no hint.
+func TestHintsAreNextSteps(t *testing.T) {
+	err := filepath.WalkDir("cmd", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, hint := range hintOfNothing.FindAllString(string(text), -1) {
+			t.Errorf("%s: %s", path, hint)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

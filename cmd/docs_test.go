@@ -177,6 +177,7 @@ func (d *docShell) run(body string) string {
 }
 
 func (d *docShell) command(line string) string {
+	line, file, _ := strings.Cut(line, " > ")
 	words := d.words(line)
 	switch {
 	case line == "echo $?":
@@ -194,8 +195,11 @@ func (d *docShell) command(line string) string {
 	for k, v := range d.env {
 		environ = append(environ, k+"="+v)
 	}
-	var buf bytes.Buffer
+	var buf, out bytes.Buffer
 	streams := &render.Streams{In: strings.NewReader(""), Out: &buf, Err: &buf, Env: func(k string) string { return d.env[k] }}
+	if file != "" {
+		streams.Out = &out
+	}
 	now := func() time.Time { return docsNow }
 	if strings.Contains(line, "--rate") {
 		began := time.Now() // a rate needs a clock that goes
@@ -206,6 +210,11 @@ func (d *docShell) command(line string) string {
 	d.last = Run(ctx, words[1:], cli.App{Streams: streams, Environ: environ, Dir: d.dir, Home: d.dir, Now: now, Version: "v0.1.0"})
 	if ctx.Err() != nil {
 		d.t.Fatalf("%s did not end within %s:\n%s", line, docsTimeout, buf.String())
+	}
+	if file != "" {
+		if err := os.WriteFile(filepath.Join(d.dir, file), out.Bytes(), 0o600); err != nil {
+			d.t.Fatal(err)
+		}
 	}
 	return d.settle(buf.String())
 }

@@ -239,7 +239,7 @@ func (w *Run) dry(sum reset.Summary) error {
 func (w *Run) execute(ctx context.Context, sum reset.Summary) error {
 	if err := w.guard(sum); err != nil {
 		w.audit(nil, "refused", err)
-		return unchanged(err)
+		return cli.Saying(err, unchanged)
 	}
 	if err := w.auditReady(); err != nil {
 		return err

@@ -18,6 +18,9 @@ import (
 	"github.com/koffset/koffset/reset"
 )
 
+// unchanged ends a refusal that has no next step.
+const unchanged = "nothing was changed"
+
 const (
 	hintStop = "stop them, or add --wait-empty 60s; nothing was changed"
 	// After a wait the next step is not to wait again: a producer that died leaves its transaction open for as long as it asked for.
@@ -250,26 +253,9 @@ func (w *Run) refused(sum reset.Summary) error {
 		errs = append(errs, fmt.Errorf("and %s more, all in the rows", text.Count(n)))
 	}
 	if hint == "" {
-		return unchanged(&cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...)})
+		return cli.Saying(&cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...)}, unchanged)
 	}
 	return &cli.Fault{Kind: offset.KindRefused, Err: errors.Join(errs...), Hint: hint + "; nothing was changed"}
-}
-
-// unchanged adds to a refusal without a next step that nothing was changed: that is no hint. Of several lines it ends the last.
-func unchanged(err error) error {
-	var f *cli.Fault
-	if !errors.As(err, &f) || f.Err == nil {
-		return err
-	}
-	said := *f
-	errs := []error{f.Err}
-	if list, ok := f.Err.(interface{ Unwrap() []error }); ok {
-		errs = slices.Clone(list.Unwrap())
-	}
-	last := len(errs) - 1
-	errs[last] = fmt.Errorf("%w; nothing was changed", errs[last])
-	said.Err = joined(errs)
-	return &said
 }
 
 // NotApplied turns an error of Apply, after which nothing was changed, into its status.
@@ -311,7 +297,7 @@ func (w *Run) NotApplied(ctx context.Context, err error) error {
 		}
 		f := &cli.Fault{Kind: code, Err: joined(errs), Hint: hint, Moved: code == offset.KindRefused && !drift.Has(reset.DriftCluster)}
 		if hint == "" {
-			return unchanged(f)
+			return cli.Saying(f, unchanged)
 		}
 		return f
 	case errors.As(err, &journal):

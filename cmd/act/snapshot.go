@@ -42,7 +42,7 @@ func (c SnapshotCopy) Do(ctx context.Context, a *cli.App) error {
 	rw, err := flink.PlanRewrite(c.Of, c.Changes)
 	if err != nil {
 		if ce := new(flink.ChangeError); errors.As(err, &ce) {
-			return cli.Faultf(offset.KindRefused, "nothing was written", "%w", err)
+			return cli.Faultf(offset.KindRefused, "", "%w; nothing was written", err)
 		}
 		return fmt.Errorf("plan the copy: %w", err)
 	}
@@ -84,7 +84,7 @@ func (c SnapshotCopy) write(ctx context.Context, a *cli.App, rw *flink.Rewrite) 
 			return nil, err
 		}
 		if !yes {
-			return nil, cli.Faultf(offset.KindRefused, "nothing was written", "declined")
+			return nil, cli.Faultf(offset.KindRefused, "", "declined; nothing was written")
 		}
 	}
 	done, err := rw.Write(a.Path(c.To), flink.WriteOptions{SelfContained: c.SelfContained})

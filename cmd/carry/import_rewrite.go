@@ -108,8 +108,8 @@ func (r *rewriteFlags) run(ctx context.Context, o *importOptions, s *cli.Session
 		}}
 	if len(refused) > 0 {
 		f := cli.RefusedRows(refused).(*cli.Fault)
-		f.Hint = "nothing was written"
-		c.Refused = f
+		f.Hint = ""
+		c.Refused = cli.Saying(f, "nothing was written")
 	}
 	return c.Do(ctx, o.app)
 }

@@ -87,7 +87,7 @@ func (f *finding) onlyPartitions() error {
 		if !slices.ContainsFunc(f.all.List, func(one cli.Stretch) bool { return one.Partition == at }) {
 			return cli.Usagef("add it, or leave --partitioner out", "the key is on %s, which was not chosen", at)
 		}
-		f.app.Streams.Note("reading %s alone: there a producer with %s puts the key on %s; not so where the topic had fewer partitions, or the producer chooses by itself",
+		f.app.Streams.Note("reading %s alone, where a producer with %s puts the key if the topic has %s; not so where it had fewer then, or where the producer chose the partition",
 			at, f.chosen, text.Plural(total, "partition"))
 	}
 	return nil

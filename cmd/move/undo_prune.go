@@ -74,7 +74,7 @@ func (o *undoOptions) pruneJournal(ctx context.Context, stateDir string) error {
 				return err
 			}
 			if !yes {
-				return cli.Faultf(offset.KindRefused, "nothing was removed", "declined")
+				return cli.Faultf(offset.KindRefused, "", "declined; nothing was removed")
 			}
 		}
 		n, err := checkpointfile.Remove(prunable)

@@ -222,7 +222,7 @@ func (o *consumeOptions) guard(ses *cli.Session, cfg *consume.Config) error {
 	case g.ReadOnly:
 		return cli.Faultf(offset.KindRefused, "read without commits: leave checkpoints and --auto-commit out, or add --commit-on-checkpoint=false", "cluster %s is read_only (%s), and this run would commit", id, g.ReadOnlyBy)
 	case o.confirm != "" && o.confirm != id:
-		return cli.Faultf(offset.KindRefused, "nothing was read", "--confirm is %s, this is cluster %s", o.confirm, id)
+		return cli.Faultf(offset.KindRefused, "", "--confirm is %s, this is cluster %s; nothing was read", o.confirm, id)
 	case g.ConfirmClusterID && o.confirm == "":
 		return cli.Faultf(offset.KindRefused, "add --confirm "+id, "commits to cluster %s must be confirmed by its id (%s)", id, g.ConfirmBy)
 	}
