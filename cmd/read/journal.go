@@ -9,6 +9,7 @@ import (
 	"github.com/koffset/koffset/cmd/act"
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -63,6 +64,7 @@ func (o *consumeOptions) journalEnd(sum consume.Summary, err error) {
 	}
 	word := "interrupted"
 	switch {
+	case render.IsBrokenPipe(err): // whoever read the records went away
 	case err != nil:
 		word = "failed"
 	case sum.Ended == consume.Finished:
