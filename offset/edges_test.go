@@ -16,7 +16,7 @@ func TestDurationEdges(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0s": 0, "0ms": 0, "1w5s": 7*24*time.Hour + 5*time.Second, "1d1s": 24*time.Hour + time.Second,
 		"9007199254740993ns":      9007199254740993, // a float would round it
-		"0d4611686018427387904ns": 1 << 62, "PT0S": 0, "P1DT1S": 24*time.Hour + time.Second,
+		"0d4611686018427387904ns": 1 << 62, "PT0S": 0, "PT4611686018.427387904S": 1 << 62, "P1DT1S": 24*time.Hour + time.Second,
 	} {
 		if got, err := offset.ParseDuration(text); err != nil || got != want {
 			t.Errorf("%s is %d, %v; want %d", text, got, err, want)

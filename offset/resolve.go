@@ -225,7 +225,7 @@ func (x resolver) current(p Position) (Target, error) {
 // stored is a number that was good once: a commit, or a value from a file. Below the log start it has expired.
 func (x resolver) stored(n int64, epoch LeaderEpoch, why Reason, what string) (Target, error) {
 	if n >= x.b.Start {
-		if n <= x.end || n <= x.b.End {
+		if n <= x.b.End {
 			// A read_committed reader can stand past the last stable offset: its commit is still inside the log.
 			return Target{Offset: n, LeaderEpoch: epoch, Reason: why}, nil
 		}
