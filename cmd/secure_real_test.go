@@ -110,6 +110,30 @@ func TestRealRights(t *testing.T) {
 	if r := as(0, "resolve", a, "--at-offset", "3"); dash(r.Partitions[0].TimestampMs) != fmt.Sprint(kafkatest.F1Start+300) {
 		t.Errorf("%+v", r.Partitions)
 	}
+	rightsToFind(t, b, a, secret, as)
+}
+
+// rightsToFind is find by a user who may read a alone: what may not be read is named, and is never "nothing found".
+func rightsToFind(t *testing.T, b *lookBed, a, secret string, as func(int, ...string) lineEnd) {
+	t.Helper()
+	if r := as(0, "find", a, "--count"); !strings.Contains(r.out, `"record_count":10`) || r.err != "koffset: 10 records\n" {
+		t.Errorf("%s\n%s", r.out, r.err)
+	}
+	if r := as(7, "find", a, secret, "--count"); !strings.Contains(r.err, secret) || !strings.Contains(r.err, "TOPIC_AUTHORIZATION_FAILED") {
+		t.Errorf("a topic that may not even be described: %s", r.err)
+	}
+	b.kafka.Allow(t, kafkatest.LimitedUser, kmsg.ACLResourceTypeTopic, secret, kmsg.ACLOperationDescribe)
+	r := as(4, "find", a, secret, "--match", ".", "-o", "json")
+	if !r.Incomplete || !strings.Contains(r.out, `"match_count":10`) || strings.Contains(r.out, `"topic":"`+secret) || !strings.Contains(r.err, secret+":0") || !strings.Contains(r.err, "needs READ on the topic") {
+		t.Errorf("%s\n%s", r.out, r.err)
+	}
+	if r := as(7, "find", secret, "--match", "."); !strings.Contains(r.err, "needs READ on the topic") || strings.Contains(r.err, "nothing was found") {
+		t.Errorf("%s", r.err)
+	}
+	// Where a match may be on what may not be read, there are no positions.
+	if r := as(4, "find", a, secret, "--match", ".", "-o", "positions"); r.out != "" || !strings.Contains(r.err, secret) {
+		t.Errorf("%s\n%s", r.out, r.err)
+	}
 }
 
 // Every way to log in on the secured listeners sees the same; every wrong one has its own words, soon.
