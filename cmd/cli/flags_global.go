@@ -14,9 +14,11 @@ type globalFlags struct {
 	timeout       string
 	tz            string
 	stateDir      string
-	Color         string
-	Verbose       bool
-	NoPager       bool
+	// schemaRegistry is a flag of the commands that decode.
+	schemaRegistry string
+	Color          string
+	Verbose        bool
+	NoPager        bool
 }
 
 // AddGlobalFlags adds the flags of every command.

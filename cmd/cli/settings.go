@@ -54,6 +54,7 @@ func (a *App) Inputs(cmd *cobra.Command) conn.Inputs {
 	}
 	for _, fl := range []struct{ flag, key, value string }{
 		{"timeout", "timeout", g.timeout}, {"tz", "tz", g.tz}, {"state-dir", "state_dir", g.stateDir},
+		{"schema-registry", "schema_registry.url", g.schemaRegistry},
 	} {
 		if f.Changed(fl.flag) {
 			in.Flags = append(in.Flags, conn.FlagValue{Key: fl.key, Flag: "--" + fl.flag, Value: fl.value})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,10 @@ type findOptions struct {
 	specs  []offset.TopicSpec
 	where  find.Where
 	key    []byte // of --partitioner
-	chosen find.Partitioner
+
+	schemas *cli.Schemas
+	moved   func() // says that something was answered
+	chosen  find.Partitioner
 }
 
 // NewFind is the command find.
@@ -48,6 +52,10 @@ the value, --jq an expression on a value that is JSON: a record matches where a 
 --time-between T1,T2 is the records' own time, from T1 up to but not including T2. What a condition could not be asked of (a
 value that is not JSON, a record without a time) is counted and said.
 
+--schema-registry decodes values that name a schema: --match and --jq are then asked about them as JSON, and rows show that beside the
+bytes. --key and --value-contains still compare bytes. A value that --match or --jq needs and that could not be decoded makes the
+status 4. Without a registry SCHEMA-ID says which schema a value would name, with a question mark.
+
 --first ends the scan at the first match that comes; on several partitions that need not be the earliest. --last keeps the last
 match of each partition. --count prints how many there are of each partition, --by hour or day how many at which time. An
 offset is not a count: these read. With --key, --partitioner murmur2 (Java), crc32 (librdkafka) or fnv1a (sarama) reads only the
@@ -60,12 +68,13 @@ after the time of the earliest match. -o positions prints the positions instead 
 Records of aborted transactions are not found, unless --isolation read_uncommitted says so. In json a key or value that is not
 text is in key_base64 or value_base64, whole. jsonl, csv and tsv print matches as they come, in order on each partition.` + cli.ExitStatus(
 			"  3  refused: an offset is outside the log, or a policy says fail",
-			"  4  partly known: a partition could not be read to its end",
+			"  4  partly known: a partition could not be read to its end, or a value not be decoded",
 			"  5  nothing was found, or no such topic, partition or group",
 			"  7  the user may not read the topic"),
 		Example: `  koffset find orders --key 4711
   koffset find orders --key 4711 --partitioner murmur2 --first
   koffset find orders --jq '.customer.id == 17' --from @-2h -o jsonl
+  koffset find orders --jq '.customer.id == 17' --schema-registry http://localhost:8081
   koffset find orders --header trace=7f3a --value-contains refund --max 20
   koffset find orders --key 4711 --first --align time --out before-4711
   koffset reset billing --topic orders --from-file before-4711
@@ -74,10 +83,16 @@ text is in key_base64 or value_base64, whole. jsonl, csv and tsv print matches a
 		ValidArgsFunction: a.Completer().Topics(),
 		RunE:              a.Timed(o.parse, o.run),
 	}
+	o.flags(c)
+	return c
+}
+
+func (o *findOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	o.out.Add(c, render.Positions)
 	o.ask.add(c)
-	o.between.Add(a, c, "where to begin", "where to end", offset.ReadCommitted)
+	o.between.Add(o.app, c, "where to begin", "where to end", offset.ReadCommitted)
+	o.app.AddRegistryFlag(c)
 	f.BoolVar(&o.first, "first", false, "end at the first match that comes")
 	f.BoolVar(&o.last, "last", false, "the last match of each partition")
 	f.BoolVar(&o.all, "all", false, "every match, which is the default")
@@ -91,7 +106,6 @@ text is in key_base64 or value_base64, whole. jsonl, csv and tsv print matches a
 	for flag, words := range map[string][]string{"by": {"hour", "day"}, "partitioner": find.Partitioners(), "align": {"time"}} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return c
 }
 
 func (o *findOptions) parse(c *cobra.Command, args []string, clock offset.Clock) (err error) {
@@ -108,6 +122,7 @@ func (o *findOptions) parse(c *cobra.Command, args []string, clock offset.Clock)
 		}
 		o.specs = append(o.specs, specs...)
 	}
+	o.ask.decode = o.decode
 	if o.where, err = o.ask.parse(c, clock); err != nil {
 		return err
 	}
@@ -190,7 +205,23 @@ func instant(flag, word string, clock offset.Clock) (offset.Position, error) {
 	return offset.Position{Kind: offset.AtTime, At: at, Text: word}, nil
 }
 
-func (o *findOptions) run(ctx context.Context, s *cli.Session) error {
+// decode is what --match and --jq are asked about, where there is a registry. One that is slow is no broker that is silent.
+func (o *findOptions) decode(ctx context.Context, b []byte) ([]byte, error) {
+	if !o.schemas.On() {
+		return nil, nil
+	}
+	begun := time.Now()
+	v := o.schemas.Decode(ctx, b)
+	if time.Since(begun) > 100*time.Millisecond {
+		o.moved()
+	}
+	return v.JSON, v.Err
+}
+
+func (o *findOptions) run(ctx context.Context, s *cli.Session) (err error) {
+	if o.schemas, err = o.app.Schemas(ctx, s.Settings); err != nil {
+		return err
+	}
 	for _, p := range append([]offset.Position{o.between.Start, o.between.End}, o.ask.times...) {
 		o.app.EchoInstants(p)
 	}

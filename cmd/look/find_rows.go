@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/registry"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/offset"
 )
@@ -21,6 +23,8 @@ type hit struct {
 	keySize, valueSize int    // whole; -1 is null
 	headers            []kgo.RecordHeader
 	how                []string
+	inKey, inValue     registry.Value // what their schemas say
+	cut                bool           // what they say is too large to be shown
 }
 
 // What is held back to be sorted: matches, and about so many bytes of them.
@@ -33,6 +37,7 @@ const (
 // lines of the other forms, are printed as they come.
 type hits struct {
 	w      *render.Writer
+	show   func(*kgo.Record, []byte) registry.Value
 	table  bool
 	stream bool
 	fresh  bool // something was printed since the last flush
@@ -42,11 +47,11 @@ type hits struct {
 }
 
 func (f *finding) newHits(w *render.Writer) *hits {
-	h := &hits{w: w, table: f.format.IsTable(), stream: !f.format.IsTable() && f.format != render.JSON}
+	h := &hits{w: w, show: f.show, table: f.format.IsTable(), stream: !f.format.IsTable() && f.format != render.JSON}
 	if f.last {
 		h.last = map[offset.Partition]hit{}
 	}
-	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: []render.Column{
+	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: append([]render.Column{
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
 		{Header: "OFFSET", Key: "offset", Right: true},
@@ -58,10 +63,11 @@ func (f *finding) newHits(w *render.Writer) *hits {
 		{Header: "KEY-SIZE", Key: "key_size", Right: true, Wide: true},
 		{Header: "VALUE", Key: "value"},
 		{Key: "value_base64", NoTable: true},
+		schemaColumn(),
 		{Header: "VALUE-SIZE", Key: "value_size", Right: true, Wide: true},
 		{Header: "CONDITION", Key: "conditions", HideEmpty: true},
 		{Header: "HEADERS", Key: "headers", Wide: true},
-	}})
+	}, schemaColumns()...)})
 	return h
 }
 
@@ -75,7 +81,7 @@ func (h *hits) add(r *kgo.Record, how []string) (more bool) {
 		h.row(one)
 	default:
 		h.held = append(h.held, one)
-		if h.bytes += len(one.key) + len(one.value); len(h.held) > heldHits || h.bytes > heldBytes {
+		if h.bytes += len(one.key) + len(one.value) + len(one.inKey.JSON) + len(one.inValue.JSON); len(h.held) > heldHits || h.bytes > heldBytes {
 			h.sorted()
 			h.stream = true
 		}
@@ -96,6 +102,10 @@ func (h *hits) hit(r *kgo.Record, how []string) hit {
 	}
 	if r.Value != nil {
 		one.value, one.valueSize = keep(r.Value), len(r.Value)
+	}
+	one.inKey, one.inValue = h.show(r, r.Key), h.show(r, r.Value)
+	if h.table {
+		one.inKey.JSON, one.inValue.JSON = shownBytes(one.inKey.JSON), shownBytes(one.inValue.JSON)
 	}
 	for _, head := range r.Headers {
 		one.headers = append(one.headers, kgo.RecordHeader{Key: head.Key, Value: bytes.Clone(head.Value)})
@@ -129,10 +139,11 @@ func (h *hits) row(one hit) {
 	key, key64 := wholeCells(one.key)
 	value, value64 := wholeCells(one.value)
 	if h.table {
-		key, value = bytesCell(one.key), bytesCell(one.value)
+		key, value = decodedCell(one.inKey, one.key), decodedCell(one.inValue, one.value)
 	}
-	h.w.Row(render.String(one.Topic), render.Int32(one.Partition.Partition), render.Int(one.Offset), render.Time(one.Time), millisCell(one.Time), leaderEpochCell(one.LeaderEpoch),
-		key, key64, sizeCell(one.keySize), value, value64, sizeCell(one.valueSize), render.Strings(one.how), headersCell(one.headers))
+	cells := []render.Cell{render.String(one.Topic), render.Int32(one.Partition.Partition), render.Int(one.Offset), render.Time(one.Time), millisCell(one.Time), leaderEpochCell(one.LeaderEpoch),
+		key, key64, sizeCell(one.keySize), value, value64, schemaWord(one.inValue), sizeCell(one.valueSize), render.Strings(one.how), headersCell(one.headers)}
+	h.w.Row(append(cells, schemaCells(one.inKey, one.inValue)...)...)
 	h.fresh = true
 }
 
@@ -147,6 +158,57 @@ func wholeCells(b []byte) (plain, base render.Cell) {
 	return render.None(), render.String(base64.StdEncoding.EncodeToString(b))
 }
 
+// schemaColumn has the schema of a value in tables.
+func schemaColumn() render.Column {
+	return render.Column{Header: "SCHEMA-ID", Key: "schema", NoJSON: true, NoCSV: true, HideEmpty: true}
+}
+
+// schemaColumns are what is known of schemas in the other forms: the last columns, so that those before keep their places.
+func schemaColumns() []render.Column {
+	return []render.Column{
+		{Key: "key_decoded", NoTable: true}, {Key: "key_schema_id", NoTable: true}, {Key: "possible_key_schema_id", NoTable: true},
+		{Key: "value_decoded", NoTable: true}, {Key: "schema_id", NoTable: true}, {Key: "possible_schema_id", NoTable: true},
+	}
+}
+
+// schemaWord is the cell of [schemaColumn]: an id with a question mark is one that bytes only look like.
+func schemaWord(v registry.Value) render.Cell {
+	switch {
+	case v.ID == 0:
+		return render.None()
+	case v.Known:
+		return render.Int32(v.ID)
+	}
+	return render.String(fmt.Sprint(v.ID, "?"))
+}
+
+// schemaCells are those of [schemaColumns], which tell an id that the registry has from one that bytes only look like.
+func schemaCells(key, value registry.Value) (cells []render.Cell) {
+	for _, v := range []registry.Value{key, value} {
+		decoded, sure, possible := render.None(), render.None(), render.None()
+		if v.JSON != nil {
+			decoded = render.RawJSON(v.JSON)
+		}
+		switch {
+		case v.ID == 0:
+		case v.Known:
+			sure = render.Int32(v.ID)
+		default:
+			possible = render.Int32(v.ID)
+		}
+		cells = append(cells, decoded, sure, possible)
+	}
+	return cells
+}
+
+// decodedCell shows what bytes are, or else the bytes.
+func decodedCell(v registry.Value, b []byte) render.Cell {
+	if v.JSON != nil {
+		b = v.JSON
+	}
+	return bytesCell(b)
+}
+
 func sizeCell(n int) render.Cell {
 	if n < 0 {
 		return render.None()
@@ -159,6 +221,9 @@ func headersCell(headers []kgo.RecordHeader) render.Cell {
 	for i, head := range headers {
 		value, base := wholeCells(head.Value)
 		fields := []render.Field{render.F("key", render.String(head.Key)), render.F("value", value)}
+		if !utf8.ValidString(head.Key) { // no broker makes sure that it is
+			fields = append(fields, render.F("key_base64", render.String(base64.StdEncoding.EncodeToString([]byte(head.Key)))))
+		}
 		if !base.IsNone() {
 			fields = append(fields, render.F("value_base64", base))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/internal/find"
 	"github.com/koffset/koffset/internal/records"
+	"github.com/koffset/koffset/internal/registry"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -27,8 +28,12 @@ type finding struct {
 	report *find.Report
 	// only are the partitions that a key can be on, by topic, where a partitioner was named.
 	only map[string]int32
+	// show is what is known of a key or value that is printed.
+	show func(r *kgo.Record, b []byte) registry.Value
 	// flush lets rows out that are printed as they come.
 	flush func()
+	// undecoded says that what was asked for is not all there, since values could not be decoded.
+	undecoded bool
 	// counted says in words how many there are, where that was asked.
 	counted string
 }
@@ -40,6 +45,9 @@ func (f *finding) run(ctx context.Context) error {
 	if err := f.onlyPartitions(); err != nil {
 		return err
 	}
+	f.show = func(r *kgo.Record, b []byte) registry.Value {
+		return f.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+	}
 	w, match, tell, finish := f.output()
 	f.scan(ctx, match, tell)
 	finish()
@@ -50,6 +58,10 @@ func (f *finding) run(ctx context.Context) error {
 		f.app.Streams.Note("%s", f.counted)
 	}
 	f.sayNotKnown()
+	if f.format.IsTable() {
+		f.schemas.SayLooks()
+	}
+	f.undecoded = f.schemas.Say() || f.report.NotKnown[find.NotDecoded] > 0
 	return f.outcome(ctx)
 }
 
@@ -113,6 +125,7 @@ func (f *finding) spans() []records.Span {
 func (f *finding) scan(ctx context.Context, match func(*kgo.Record, []string) bool, tell func(offset.Partition) func(*kgo.Record)) {
 	ctx, moved, cancel := f.s.Moving(ctx, "read the records")
 	defer cancel()
+	f.moved = moved
 	p := f.app.Streams.Progress("reading")
 	defer p.Stop()
 	begun := time.Now()
@@ -138,10 +151,10 @@ func scanLine(done, total int64, took time.Duration) string {
 
 func (f *finding) end() render.End {
 	r := f.report
-	return render.End{Incomplete: len(f.unread) > 0 || f.removed() > 0, Fields: []render.Field{
+	return render.End{Incomplete: len(f.unread) > 0 || f.removed() > 0 || r.NotKnown[find.NotDecoded] > 0 || f.schemas.Failed(), Fields: []render.Field{
 		render.F("record_count", render.Int(r.Records)), render.F("match_count", render.Int(r.Matches)), render.F("stopped", render.Bool(r.Stopped)),
 		render.F("not_json_count", render.Int(r.NotKnown[find.NotJSON])), render.F("failed_count", render.Int(r.NotKnown[find.Failed])),
-		render.F("no_time_count", render.Int(r.NotKnown[find.NoTime]))}}
+		render.F("no_time_count", render.Int(r.NotKnown[find.NoTime])), render.F("not_decoded_count", render.Int(r.NotKnown[find.NotDecoded]))}}
 }
 
 // removed is how many offsets were removed from the logs while they were read.
@@ -163,6 +176,7 @@ func (f *finding) sayNotKnown() {
 		{find.NotJSON, "value is not JSON: --jq was not asked about it", "values are not JSON: --jq was not asked about them"},
 		{find.Failed, "value made --jq fail, and is no match", "values made --jq fail, and are no matches"},
 		{find.NoTime, "record has no time, and is in no --time-between", "records have no time, and are in no --time-between"},
+		{find.NotDecoded, "value could not be decoded: --match and --jq were not asked about it", "values could not be decoded: --match and --jq were not asked about them"},
 	} {
 		n := f.report.NotKnown[one.why]
 		if n == 0 {
@@ -177,6 +191,9 @@ func (f *finding) sayNotKnown() {
 			why = ": " + first.Err.Error()
 		}
 		st.Warn("%s %s; the first is %s offset %d%s", text.Count(n), words, first.Partition, first.Offset, why)
+		if hint := cli.RegistryHint(first.Err); hint != "" {
+			st.Hint("%s", hint)
+		}
 	}
 	for _, p := range f.report.Parts {
 		if p.Removed > 0 {
@@ -244,6 +261,8 @@ func (f *finding) outcome(ctx context.Context) error {
 		return f.partly()
 	case f.report.Matches == 0 && f.removed() > 0:
 		return cli.Faultf(offset.KindPartial, "", "nothing was found in %s; what was removed before it was read is not known", text.Plural(f.report.Records, "record"))
+	case f.report.Matches == 0 && f.undecoded:
+		return cli.Faultf(offset.KindPartial, "", "nothing was found in %s%s", text.Plural(f.report.Records, "record"), f.notAsked())
 	case f.report.Matches == 0:
 		hint := ""
 		if f.only != nil {
@@ -251,12 +270,15 @@ func (f *finding) outcome(ctx context.Context) error {
 		}
 		return cli.Faultf(offset.KindNotFound, hint, "nothing was found in %s%s", text.Plural(f.report.Records, "record"), f.notAsked())
 	}
+	if n := f.report.NotKnown[find.NotDecoded]; n > 0 && f.positions() {
+		return cli.Faultf(offset.KindPartial, "", "no positions were written: a match may be in what could not be decoded")
+	}
 	if f.positions() {
 		if err := f.writePositions(ctx); err != nil {
 			return err
 		}
 	}
-	if f.removed() > 0 {
+	if f.removed() > 0 || f.undecoded {
 		return cli.Quietly(offset.KindPartial)
 	}
 	return nil

@@ -25,6 +25,7 @@ type findWhere struct {
 
 	keyBytes []byte
 	times    []offset.Position // of --time-between
+	decode   find.Decode       // of --match and --jq
 }
 
 func keyEncodings() []string { return []string{"text", "hex", "base64", "int32", "int64"} }
@@ -83,7 +84,7 @@ func (w *findWhere) parse(c *cobra.Command, clock offset.Clock) (find.Where, err
 		flag  string
 		words []string
 		make  func(string) (find.Condition, error)
-	}{{"--match", w.match, find.Match}, {"--jq", w.jq, find.JQ}, {"--null", words(w.null), null}, {"--empty", words(w.empty), empty}} {
+	}{{"--match", w.match, w.matches}, {"--jq", w.jq, w.asks}, {"--null", words(w.null), null}, {"--empty", words(w.empty), empty}} {
 		for _, word := range one.words {
 			cond, err := one.make(word)
 			if err != nil {
@@ -101,6 +102,12 @@ func (w *findWhere) parse(c *cobra.Command, clock offset.Clock) (find.Where, err
 	}
 	return find.NewWhere(all...), nil
 }
+
+func (w *findWhere) matches(pattern string) (find.Condition, error) {
+	return find.Match(pattern, w.decode)
+}
+
+func (w *findWhere) asks(expr string) (find.Condition, error) { return find.JQ(expr, w.decode) }
 
 func words(one string) []string {
 	if one == "" {

@@ -99,6 +99,7 @@ Groups have the age of their oldest next record, > where it may be older, ? wher
 	o.order.add(c)
 	f.StringVar(&o.positionFrom, "position-from", "", "show the reader's own position beside the commits: a checkpoint's `DIR`, or the http:// address of a koffset consume --metrics-listen")
 	o.origin.Add(c, f)
+	a.AddRegistryFlag(c)
 	_ = c.RegisterFlagCompletionFunc("position-from", cli.CheckpointCompletion)
 	f.BoolVar(&o.lagTime, "lag-time", false, "how old the next record to read is, against now and against the newest record; exact: it is fetched, which needs READ on the topic")
 	f.BoolVar(&o.next, "next", false, "the record that the reader of each partition gets next, and what to paste to skip it; needs READ on the topic")
@@ -168,7 +169,7 @@ func (o *inspectOptions) parse(cmd *cobra.Command, args []string) error {
 	if err := o.origin.Parse(); err != nil {
 		return err
 	}
-	if err := o.checkNext(); err != nil {
+	if err := o.checkNext(cmd); err != nil {
 		return err
 	}
 	return o.checkPosition()
@@ -202,6 +203,11 @@ func (o *inspectOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		snap.Groups = slices.DeleteFunc(snap.Groups, func(d inspect.Description) bool { return d.Err == nil && !o.wanted(d.Group) })
 	}
 	out := inspection{o: o, s: s, snap: snap, partial: partial, untyped: untyped}
+	if o.next {
+		if out.schemas, err = o.app.Schemas(ctx, s.Settings); err != nil {
+			return err
+		}
+	}
 	if err := out.readPositions(ctx); err != nil {
 		return err
 	}
@@ -281,8 +287,9 @@ type inspection struct {
 	readAt     time.Time
 	lagTimeErr error
 
-	last lastCommits
-	next []*nextRecord
+	last    lastCommits
+	next    []*nextRecord
+	schemas *cli.Schemas // of next
 
 	tally
 }
@@ -354,6 +361,7 @@ func (p *inspection) print(ctx context.Context) error {
 		p.partitionSheet(w)
 		p.readNext(ctx)
 		p.nextSheet(w)
+		p.partial = p.partial || p.o.next && p.schemas.Failed()
 	}
 	if topicErr == nil && p.rows == 0 && len(p.o.topics.Match) > 0 {
 		topicErr = cli.Faultf(offset.KindNotFound, "", "no group has a commit on a topic that matches")

@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/records"
+	"github.com/koffset/koffset/internal/registry"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -25,7 +29,10 @@ type nextRecord struct {
 }
 
 // checkNext refuses --next where the rows are no partitions.
-func (o *inspectOptions) checkNext() error {
+func (o *inspectOptions) checkNext(cmd *cobra.Command) error {
+	if !o.next && cmd.Flags().Changed("schema-registry") {
+		return cli.Usagef("add --next", "--schema-registry decodes records, and none are shown")
+	}
 	if o.next && o.by != byPartition {
 		return cli.Usagef("name a group, or add --by partition", "--next needs --by partition, not %s", o.by)
 	}
@@ -37,7 +44,9 @@ func (p *inspection) readNext(ctx context.Context) {
 	if !p.o.next {
 		return
 	}
-	show := hits{table: p.o.format.IsTable()}
+	show := hits{table: p.o.format.IsTable(), show: func(r *kgo.Record, b []byte) registry.Value {
+		return p.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+	}}
 	var walks []records.Walk
 	for _, d := range p.snap.Groups {
 		for r, dg := range p.judged.Rows(d) {
@@ -50,6 +59,7 @@ func (p *inspection) readNext(ctx context.Context) {
 			walks = append(walks, records.Walk{Span: records.Span{Partition: r.Partition, From: max(r.Bounds.Start, r.Committed.Offset), Until: r.Bounds.EndFor(p.o.iso)}, Visit: func(rec records.Record) bool {
 				found := show.hit(rec.Record, nil)
 				found.key, found.value = head(found.key), head(found.value)
+				found.inKey.JSON, found.inValue.JSON = found.whole(found.inKey.JSON), found.whole(found.inValue.JSON)
 				one.found = &found
 				return false
 			}})
@@ -67,7 +77,7 @@ func (p *inspection) nextSheet(w *render.Writer) {
 	if !p.o.next {
 		return
 	}
-	w.Begin(render.Sheet{Name: "next_records", Row: "next_record", Columns: []render.Column{
+	w.Begin(render.Sheet{Name: "next_records", Row: "next_record", Columns: append([]render.Column{
 		{Header: "GROUP", Key: "group"},
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
@@ -81,10 +91,11 @@ func (p *inspection) nextSheet(w *render.Writer) {
 		{Header: "HEADERS", Key: "headers", HideEmpty: true},
 		{Header: "VALUE", Key: "value"},
 		{Key: "value_base64", NoTable: true},
+		schemaColumn(),
 		{Key: "cut", NoTable: true},
 		{Key: "skip_to_offset", NoTable: true},
 		{Header: "ERROR", Key: "error", HideEmpty: true},
-	}})
+	}, schemaColumns()...)})
 	for _, n := range p.next {
 		w.Row(n.cells(p.o.format.IsTable())...)
 	}
@@ -98,7 +109,8 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 		if why == nil {
 			why = fmt.Errorf("no record up to the log end: what is there are markers or holes")
 		}
-		return append(cells, none, none, none, none, none, none, none, none, none, none, none, cli.ErrCell(why))
+		cells = append(cells, none, none, none, none, none, none, none, none, none, none, none, none, cli.ErrCell(why))
+		return append(cells, schemaCells(registry.Value{}, registry.Value{})...)
 	}
 	f := n.found
 	key, key64 := wholeCells(f.key)
@@ -108,14 +120,28 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 		headers = headersCell(f.headers)
 	}
 	if table {
-		key, value = bytesCell(f.key), bytesCell(f.value)
+		key, value = decodedCell(f.inKey, f.key), decodedCell(f.inValue, f.value)
 	}
-	return append(cells, render.Int(f.Offset), render.Time(f.Time), millisCell(f.Time), key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
-		value, value64, render.Bool(len(f.key) < f.keySize || len(f.value) < f.valueSize), render.Int(f.Offset+1), none)
+	cut := len(f.key) < f.keySize || len(f.value) < f.valueSize || f.cut
+	cells = append(cells, render.Int(f.Offset), render.Time(f.Time), millisCell(f.Time), key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
+		value, value64, schemaWord(f.inValue), render.Bool(cut), render.Int(f.Offset+1), none)
+	return append(cells, schemaCells(f.inKey, f.inValue)...)
 }
 
 // headBytes is how much of a key and a value is kept of each of many partitions, in every form.
 const headBytes = 4 << 10
+
+// decodedBytes is how large a decoded key or value may be that is shown of each of many partitions: a piece of JSON is none.
+const decodedBytes = 64 << 10
+
+// whole is JSON that is not too large, or nothing.
+func (h *hit) whole(b []byte) []byte {
+	if len(b) > decodedBytes {
+		h.cut = true
+		return nil
+	}
+	return b
+}
 
 // head is the beginning of a key or value, whole characters of it where it is text.
 func head(b []byte) []byte {
@@ -131,8 +157,15 @@ func head(b []byte) []byte {
 
 // sayNext gives the lines that skip the records: each shows its plan first.
 func (p *inspection) sayNext() {
-	if !p.o.next || p.o.format.IsJSON() {
+	if !p.o.next {
 		return
+	}
+	defer p.schemas.Say()
+	if p.o.format.IsJSON() {
+		return
+	}
+	if p.o.format.IsTable() {
+		p.schemas.SayLooks()
 	}
 	const most = 5
 	said := 0

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/cmd/foreign"
@@ -42,6 +43,7 @@ type consumeOptions struct {
 	confirm     string
 	snapshot    cli.SnapshotFlags
 	origin      cli.OriginFlag
+	schemas     *cli.Schemas // of -o jsonl; nil for other forms
 
 	values map[string]*string // of settingFlags
 	bools  map[string]*bool
@@ -169,6 +171,7 @@ func (o *consumeOptions) flags(c *cobra.Command) {
 	o.snapshot.Add(f)
 	o.snapshot.AddInFlight(f)
 	o.origin.Add(c, f)
+	o.app.AddRegistryFlag(c)
 }
 
 // verbList has one verb a line.
@@ -340,7 +343,7 @@ func quietlySaying(a *cli.App, format string, args ...any) error {
 }
 
 // encoder is how records are written.
-func (o *consumeOptions) encoder(out consumeconf.Output) (sink.Encoder, string, error) {
+func (o *consumeOptions) encoder(ctx context.Context, out consumeconf.Output) (sink.Encoder, string, error) {
 	word := o.output
 	format := out.Format
 	switch format { // a word is taken as one, so that -f jsonl does what it looks like
@@ -361,7 +364,10 @@ func (o *consumeOptions) encoder(out consumeconf.Output) (sink.Encoder, string, 
 		if format != "" {
 			return nil, "", cli.Usagef("leave one of them out", "-o %s and --format were both given", word)
 		}
-		return sink.JSONLines(out.Forms), "jsonl", nil
+		return sink.JSONLinesDecoded(out.Forms, func(r *kgo.Record, b []byte) sink.Schema {
+			v := o.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+			return sink.Schema{ID: v.ID, Sure: v.Known, Decoded: v.JSON}
+		}), "jsonl", nil
 	case "raw":
 		return sink.Raw, "bin", nil
 	}
@@ -396,27 +402,13 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 	}
 	o.sayWarnings(r, run)
 	if o.explain {
-		return o.explained(r, run)
-	}
-	enc, ext, err := o.encoder(run.Output)
-	if err != nil {
-		return err
+		return o.explained(s, r, run)
 	}
 	run.Config.Policies.AllowRewind = o.allowRewind
 	run.Config.AllowOrigin = o.origin.Allow
 	run.Config.Version = o.app.Version
-	if run.Output.FilesDir != "" {
-		files, err := sink.NewFiles(o.app.Path(run.Output.FilesDir), enc, sink.FilesOptions{Ext: ext, RollBytes: run.Output.RollBytes})
-		if err != nil {
-			return cli.Usagef("", "--to-files: %w", err)
-		}
-		run.Config.Sink = files
-	} else {
-		run.Config.Sink = sink.NewWriter("stdout", straight{o.app.Streams}, enc)
-		if o.app.Streams.OutNowhere {
-			o.app.Streams.Warn("standard output is closed: the records are written nowhere, and whatever commits says that they were read")
-			o.app.Streams.Hint("write into a file, a pipe or --to-files; >/dev/null throws them away on purpose")
-		}
+	if run.Config.Sink, err = o.sink(ctx, cmd, s, run.Output); err != nil {
+		return err
 	}
 	if d := run.Config.Checkpoints.Dir; d != "" && !strings.Contains(d, "://") {
 		run.Config.Checkpoints.Dir = o.app.Path(d)
@@ -428,6 +420,34 @@ func (o *consumeOptions) run(ctx context.Context, cmd *cobra.Command, args []str
 		return consumeFault(err)
 	}
 	return o.consume(ctx, s, r, run)
+}
+
+// sink is where the records go.
+func (o *consumeOptions) sink(ctx context.Context, cmd *cobra.Command, s *conn.Settings, out consumeconf.Output) (consume.Sink, error) {
+	enc, ext, err := o.encoder(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case ext == "jsonl":
+		if o.schemas, err = o.app.Schemas(ctx, s); err != nil {
+			return nil, err
+		}
+	case cmd.Flags().Changed("schema-registry"):
+		return nil, cli.Usagef("add -o jsonl", "--schema-registry decodes for -o jsonl, and the output is another")
+	}
+	if out.FilesDir != "" {
+		files, err := sink.NewFiles(o.app.Path(out.FilesDir), enc, sink.FilesOptions{Ext: ext, RollBytes: out.RollBytes})
+		if err != nil {
+			return nil, cli.Usagef("", "--to-files: %w", err)
+		}
+		return files, nil
+	}
+	if o.app.Streams.OutNowhere {
+		o.app.Streams.Warn("standard output is closed: the records are written nowhere, and whatever commits says that they were read")
+		o.app.Streams.Hint("write into a file, a pipe or --to-files; >/dev/null throws them away on purpose")
+	}
+	return sink.NewWriter("stdout", straight{o.app.Streams}, enc), nil
 }
 
 func (o *consumeOptions) sayWarnings(r *consumeconf.Resolved, run consumeconf.Run) {

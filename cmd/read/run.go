@@ -106,10 +106,16 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 		defer stop()
 	}
 	o.tuneCollector()
+	return o.engage(ctx, engine)
+}
+
+// engage runs the engine, and says how that ended.
+func (o *consumeOptions) engage(ctx context.Context, engine *consume.Engine) error {
 	stop := o.progress(engine)
 	sum, err := engine.Run(ctx)
 	stop()
 	o.summary(sum, err, engine.Plan().Committer)
+	raw := o.schemas != nil && o.schemas.Say()
 	switch {
 	case err != nil:
 		return consumeFault(err)
@@ -117,6 +123,8 @@ func (o *consumeOptions) consume(ctx context.Context, s *conn.Settings, r *consu
 		return cli.Quietly(offset.KindPartial) // the notice said what is missing
 	case sum.Ended != consume.Finished:
 		return cli.Quietly(offset.KindInterrupted) // the signal decides which
+	case raw:
+		return cli.Quietly(offset.KindPartial) // the warning said what was not decoded
 	}
 	return nil
 }

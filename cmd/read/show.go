@@ -11,6 +11,7 @@ import (
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/consume"
 	"github.com/koffset/koffset/consume/sink"
+	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/consumeconf"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
@@ -134,7 +135,7 @@ func (o *consumeOptions) table(p *consume.Plan) {
 }
 
 // explained prints every setting that counts with its source, and the check list.
-func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run) error {
+func (o *consumeOptions) explained(s *conn.Settings, r *consumeconf.Resolved, run consumeconf.Run) error {
 	format := render.Table
 	switch o.output {
 	case "", "text":
@@ -152,6 +153,11 @@ func (o *consumeOptions) explained(r *consumeconf.Resolved, run consumeconf.Run)
 		{Header: "SETTING", Key: "setting"}, {Header: "VALUE", Key: "value"}, {Header: "SOURCE", Key: "source"}, {Header: "MEANS", Key: "means"}}})
 	for _, row := range r.Explain(run) {
 		w.Row(render.String(row.Key), render.Text(row.Value), render.String(row.Source), render.String(row.Meaning))
+	}
+	for _, row := range s.Rows() { // those of the connection that change what is printed
+		if strings.HasPrefix(row.Key, "schema_registry.") {
+			w.Row(render.String(row.Key), render.Text(row.Value), render.String(row.Source.String()), render.String("decodes for -o jsonl"))
+		}
 	}
 	w.Begin(render.Sheet{Name: "checks", Row: "check", Columns: []render.Column{
 		{Header: "CHECK", Key: "check"}, {Header: "OK", Key: "ok"}, {Header: "DETAIL", Key: "detail"}}})

@@ -278,9 +278,26 @@ func appendTimes(dst []byte, t time.Time) []byte {
 	return strconv.AppendInt(append(dst, `","timestamp_ms":`...), t.UnixMilli(), 10)
 }
 
+// Schema is what is known of the schema that bytes name. The zero Schema is none.
+type Schema struct {
+	ID int32
+	// Sure says that there is such a schema; else the bytes only look as if they named one.
+	Sure bool
+	// Decoded is the value as JSON in one line; nil where it could not be decoded.
+	Decoded []byte
+}
+
 // JSONLines writes a JSON object a line: topic, partition, offset, timestamp and timestamp_ms, leader_epoch, key, value,
-// headers. Bytes that are no UTF-8 are in key_base64, value_base64 and the like instead; what is missing is null.
+// headers. Bytes that are no UTF-8 are in key_base64, value_base64 and the like instead; what is missing is null. The name of a
+// header that is no UTF-8 has its bytes in key_base64 too.
 func JSONLines(forms Forms) Encoder {
+	return JSONLinesDecoded(forms, func(*kgo.Record, []byte) Schema { return Schema{} })
+}
+
+// JSONLinesDecoded is JSONLines for values that name a schema. schemaOf says what is known of a key's or a
+// value's schema. Where there is one, key_schema_id and schema_id name it, or possible_key_schema_id and possible_schema_id where that is not sure, and key_decoded and value_decoded
+// have the value beside its bytes.
+func JSONLinesDecoded(forms Forms, schemaOf func(r *kgo.Record, keyOrValue []byte) Schema) Encoder {
 	return func(dst []byte, r *kgo.Record) []byte {
 		dst = append(dst, `{"topic":`...)
 		dst = appendJSON(dst, r.Topic)
@@ -296,19 +313,49 @@ func JSONLines(forms Forms) Encoder {
 			dst = strconv.AppendInt(dst, int64(r.LeaderEpoch), 10)
 		}
 		dst = appendField(dst, "key", r.Key, forms.Key)
+		if forms.Key == Text {
+			dst = appendSchema(dst, "key_schema_id", "key_decoded", schemaOf(r, r.Key))
+		}
 		dst = appendField(dst, "value", r.Value, forms.Value)
+		if forms.Value == Text {
+			dst = appendSchema(dst, "schema_id", "value_decoded", schemaOf(r, r.Value))
+		}
 		dst = append(dst, `,"headers":[`...)
 		for i, h := range r.Headers {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, `{"key":`...)
-			dst = appendJSON(dst, h.Key)
+			dst = appendHeaderKey(append(dst, '{'), h.Key)
 			dst = appendField(dst, "value", h.Value, Text)
 			dst = append(dst, '}')
 		}
 		return append(dst, "]}\n"...)
 	}
+}
+
+// appendHeaderKey writes the name of a header, and its bytes where it is no UTF-8: no broker makes sure that it is.
+func appendHeaderKey(dst []byte, key string) []byte {
+	dst = appendJSON(append(dst, `"key":`...), key)
+	if utf8.ValidString(key) {
+		return dst
+	}
+	return append(base64.StdEncoding.AppendEncode(append(dst, `,"key_base64":"`...), []byte(key)), '"')
+}
+
+// appendSchema writes what is known of a schema, and nothing where that is nothing.
+func appendSchema(dst []byte, id, decoded string, s Schema) []byte {
+	if s.ID == 0 {
+		return dst
+	}
+	dst = append(dst, `,"`...)
+	if !s.Sure {
+		dst = append(dst, "possible_"...)
+	}
+	dst = strconv.AppendInt(append(append(dst, id...), `":`...), int64(s.ID), 10)
+	if s.Decoded != nil {
+		dst = append(append(append(append(dst, `,"`...), decoded...), `":`...), s.Decoded...)
+	}
+	return dst
 }
 
 func appendField(dst []byte, name string, b []byte, form Form) []byte {

@@ -66,7 +66,7 @@ func TestJSONLines(t *testing.T) {
 		t.Errorf("%s", line)
 	}
 	hs := got["headers"].([]any)
-	if last := hs[2].(map[string]any); last["key"] != "bad\ufffd" || last["value_base64"] != "/w==" {
+	if last := hs[2].(map[string]any); last["key"] != "bad\ufffd" || last["key_base64"] != "YmFk/w==" || last["value_base64"] != "/w==" {
 		t.Errorf("%s", line)
 	}
 	if hs[1].(map[string]any)["value"] != nil {
@@ -76,6 +76,27 @@ func TestJSONLines(t *testing.T) {
 	line = sink.JSONLines(sink.Forms{})(nil, r)
 	if !strings.Contains(string(line), `"key":null`) || !strings.Contains(string(line), `"value_base64":"//4="`) || !strings.Contains(string(line), `"leader_epoch":null`) {
 		t.Errorf("%s", line)
+	}
+}
+
+// A schema that is sure has another key than one that bytes only seem to name, and the bytes stay.
+func TestJSONLinesOfSchemas(t *testing.T) {
+	r := &kgo.Record{Topic: "t", Key: []byte{0, 0, 0, 0, 1, 0xff}, Value: []byte{0, 0, 0, 0, 2, 0xff}, LeaderEpoch: -1}
+	enc := sink.JSONLinesDecoded(sink.Forms{}, func(_ *kgo.Record, b []byte) sink.Schema {
+		if b[4] == 1 {
+			return sink.Schema{ID: 1}
+		}
+		return sink.Schema{ID: 2, Sure: true, Decoded: []byte(`{"a":1}`)}
+	})
+	line := string(enc(nil, r))
+	for _, want := range []string{`"key_base64":"AAAAAAH/","possible_key_schema_id":1,`, `"value_base64":"AAAAAAL/","schema_id":2,"value_decoded":{"a":1},"headers"`} {
+		if !strings.Contains(line, want) || !json.Valid([]byte(line)) {
+			t.Errorf("without %s: %s", want, line)
+		}
+	}
+	enc = sink.JSONLinesDecoded(sink.Forms{Key: sink.Int64}, func(_ *kgo.Record, b []byte) sink.Schema { return sink.Schema{ID: 7} })
+	if line := string(enc(nil, &kgo.Record{Key: make([]byte, 8)})); strings.Contains(line, "key_schema_id") || !strings.Contains(line, `"possible_schema_id":7`) {
+		t.Errorf("a key that was said to be a number: %s", line)
 	}
 }
 

@@ -56,6 +56,9 @@ func (s *Settings) fill(r *reader, env map[string]string) error {
 			}
 		}
 	}
+	if err := s.checkRegistry(); err != nil {
+		return err
+	}
 	return s.checkLogin()
 }
 

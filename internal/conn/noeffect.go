@@ -41,6 +41,8 @@ func (s *Settings) warnNoEffect(r *reader, layers []config.Layer) {
 		case strings.HasPrefix(k.Name, "sasl.oauth.") && k.Name != "sasl.oauth.token_url" && k.Name != "sasl.oauth.extensions" &&
 			mech == mechOAuth && !s.has("sasl.oauth.token_url"):
 			useless(v, k.Name, "there is no sasl.oauth.token_url")
+		case strings.HasPrefix(k.Name, registrySection) && !s.has(registryURL):
+			useless(v, k.Name, "there is no "+registryURL)
 		}
 	}
 	for _, l := range layers {

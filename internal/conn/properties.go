@@ -24,6 +24,9 @@ func javaHandled() []string {
 		"sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name",
 		"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope",
 		"sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+		"schema.registry.url", "basic.auth.credentials.source", "basic.auth.user.info", "schema.registry.basic.auth.user.info",
+		"bearer.auth.credentials.source", "bearer.auth.token", "schema.registry.ssl.truststore.location", "schema.registry.ssl.truststore.password",
+		"schema.registry.ssl.keystore.location", "schema.registry.ssl.keystore.password",
 	}
 }
 
@@ -109,6 +112,9 @@ func (j *javaFile) convert() error {
 		if err := j.put(setting, prop, v+"ms"); err != nil {
 			return err
 		}
+	}
+	if err := j.registry(); err != nil {
+		return err
 	}
 	tls, sasl, err := j.protocol()
 	if err != nil {

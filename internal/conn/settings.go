@@ -190,7 +190,7 @@ func (s *Settings) layers(r *reader, in Inputs, g given) ([]config.Layer, error)
 	}
 	if chosen.flag {
 		s.Profile = chosen.name
-		return []config.Layer{g.flags, g.props, profile, g.envs, s.file.defaults}, nil
+		return r.ownRegistry(-1, g.flags, g.props, profile, g.envs, s.file.defaults), nil
 	}
 	// Whoever says where the cluster is says how to get in. Without this -b, a Java file or KOFFSET_BROKERS would send the
 	// password of the current profile to a cluster that it is not for.
@@ -199,7 +199,7 @@ func (s *Settings) layers(r *reader, in Inputs, g given) ([]config.Layer, error)
 	} else {
 		s.Profile = chosen.name
 	}
-	return []config.Layer{g.flags, g.props, g.envs, profile, s.file.defaults}, nil
+	return r.ownRegistry(3, g.flags, g.props, g.envs, profile, s.file.defaults), nil
 }
 
 // reader fills layers, and sorts out what is the command's own.

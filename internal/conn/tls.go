@@ -26,7 +26,7 @@ func (s *Settings) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	if s.flag("tls.insecure_skip_verify") {
 		cfg.InsecureSkipVerify = true
 	} else {
-		roots, err := s.roots(ctx)
+		roots, err := s.roots(ctx, "tls")
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (s *Settings) tlsConfig(ctx context.Context) (*tls.Config, error) {
 			chainOnly(cfg)
 		}
 	}
-	cert, err := s.clientCertificate(ctx)
+	cert, err := s.clientCertificate(ctx, "tls")
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,9 @@ func chainOnly(cfg *tls.Config) {
 	}
 }
 
-// roots are the authorities of tls.ca; nil means the system's.
-func (s *Settings) roots(ctx context.Context) (*x509.CertPool, error) {
-	name, ok := s.anyOf("tls.ca", "tls.ca_pem")
+// roots are the authorities of a section's ca, such as tls.ca; nil means the system's.
+func (s *Settings) roots(ctx context.Context, section string) (*x509.CertPool, error) {
+	name, ok := s.anyOf(section+".ca", section+".ca_pem")
 	if !ok {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (s *Settings) roots(ctx context.Context) (*x509.CertPool, error) {
 		certs, err = pemCertificates(data)
 	} else {
 		var password string
-		if password, err = s.secret(ctx, "tls.ca_password"); err != nil {
+		if password, err = s.secret(ctx, section+".ca_password"); err != nil {
 			return nil, err
 		}
 		certs, err = readTrustStore(data, label, password)
@@ -96,13 +96,13 @@ func (s *Settings) roots(ctx context.Context) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// clientCertificate is what we show to a broker that asks; nil for none.
-func (s *Settings) clientCertificate(ctx context.Context) (*tls.Certificate, error) {
-	certName, haveCert := s.anyOf("tls.cert", "tls.cert_pem")
-	keyName, haveKey := s.anyOf("tls.key", "tls.key_pem")
+// clientCertificate is what we show to a server that asks; nil for none.
+func (s *Settings) clientCertificate(ctx context.Context, section string) (*tls.Certificate, error) {
+	certName, haveCert := s.anyOf(section+".cert", section+".cert_pem")
+	keyName, haveKey := s.anyOf(section+".key", section+".key_pem")
 	if !haveCert {
 		if haveKey {
-			return nil, &config.Error{Where: s.source(keyName), Text: keyName + " is set, but no tls.cert", Hint: "set tls.cert to the certificate that belongs to the key"}
+			return nil, &config.Error{Where: s.source(keyName), Text: keyName + " is set, but no " + section + ".cert", Hint: "set " + section + ".cert to the certificate that belongs to the key"}
 		}
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func (s *Settings) clientCertificate(ctx context.Context) (*tls.Certificate, err
 	if err != nil {
 		return nil, err
 	}
-	password, err := s.secret(ctx, "tls.key_password")
+	password, err := s.secret(ctx, section+".key_password")
 	if err != nil {
 		return nil, err
 	}

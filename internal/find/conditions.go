@@ -69,18 +69,44 @@ func ValueContains(piece []byte) Condition {
 	return simple("value-contains", costSearch, func(r *kgo.Record) bool { return bytes.Contains(r.Value, piece) })
 }
 
-// Match is a regular expression that matches somewhere in the key or in the value. Neither of a null is "".
-func Match(pattern string) (Condition, error) {
+// Decode makes JSON of bytes that name a schema. It returns nil for those that name none, and an error for those that it could
+// not decode. A nil Decode decodes nothing.
+type Decode func(ctx context.Context, b []byte) (json []byte, err error)
+
+// or is the JSON, or the bytes where they name no schema.
+func (d Decode) or(ctx context.Context, b []byte) ([]byte, error) {
+	if d == nil || b == nil {
+		return b, nil
+	}
+	if json, err := d(ctx, b); json != nil || err != nil {
+		return json, err
+	}
+	return b, nil
+}
+
+// Match is a regular expression that matches somewhere in the key or in the value. Neither of a null is "". What decode makes JSON
+// of is searched as that; where it should have and could not, no match in the bytes is [NotDecoded].
+func Match(pattern string, decode Decode) (Condition, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return Condition{}, fmt.Errorf("%q is not a regular expression: %w", pattern, err)
 	}
-	return Condition{"match", costRegexp, func(_ context.Context, r *kgo.Record) (Answer, string, error) {
-		switch {
-		case r.Key != nil && re.Match(r.Key):
-			return Yes, "key", nil
-		case r.Value != nil && re.Match(r.Value):
-			return Yes, "value", nil
+	return Condition{"match", costRegexp, func(ctx context.Context, r *kgo.Record) (Answer, string, error) {
+		var unknown error
+		for _, in := range []struct {
+			name string
+			b    []byte
+		}{{"key", r.Key}, {"value", r.Value}} {
+			b, err := decode.or(ctx, in.b)
+			if err != nil {
+				unknown, b = err, in.b
+			}
+			if b != nil && re.Match(b) {
+				return Yes, in.name, nil
+			}
+		}
+		if unknown != nil {
+			return NotDecoded, "", unknown
 		}
 		return No, "", nil
 	}}, nil

@@ -17,8 +17,9 @@ import (
 const jqTime = time.Second
 
 // JQ is a jq expression about a value that is JSON. A record matches where one of its results is neither false nor null. A
-// value that is not JSON is [NotJSON], one on which the expression fails is [Failed], and no value at all is no match.
-func JQ(expr string) (Condition, error) {
+// value that is not JSON is [NotJSON], one on which the expression fails is [Failed], and no value at all is no match. A value
+// that decode makes JSON of is asked about as that.
+func JQ(expr string, decode Decode) (Condition, error) {
 	q, err := gojq.Parse(expr)
 	if err != nil {
 		return Condition{}, fmt.Errorf("%q is not a jq expression: %w", expr, err)
@@ -31,7 +32,11 @@ func JQ(expr string) (Condition, error) {
 		if r.Value == nil {
 			return No, "", nil
 		}
-		v, ok := decodeJSON(r.Value)
+		value, err := decode.or(ctx, r.Value)
+		if err != nil {
+			return NotDecoded, "", err
+		}
+		v, ok := decodeJSON(value)
 		if !ok {
 			return NotJSON, "", nil
 		}

@@ -165,6 +165,11 @@ func (p *part) visit(rec records.Record) (more bool) {
 	case Yes:
 		return p.match(rec)
 	}
+	if err != nil && p.ctx.Err() != nil { // it is the end that kept it from an answer
+		p.Records--
+		p.untold = &rec.Offset
+		return false
+	}
 	if p.unknown[answer]++; p.unknown[answer] == 1 {
 		p.first[answer] = Place{p.Partition, rec.Offset, err}
 	}

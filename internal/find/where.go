@@ -17,6 +17,8 @@ const (
 	NotJSON // the value is not JSON
 	Failed  // the expression failed on the value
 	NoTime  // the record has no time
+	// NotDecoded is a value that names a schema by which it could not be decoded, and a condition that needs it.
+	NotDecoded
 	answers
 )
 

@@ -53,11 +53,11 @@ func TestConditions(t *testing.T) {
 		{"a null header is not the empty one", Header("none", []byte{}), ""},
 		{"contains", ValueContains([]byte(`"sku"`)), "order"},
 		{"contains bytes", ValueContains([]byte{0xff, 'a'}), "binary"},
-		{"match the key or the value", must(Match("^47|^te")), "keyless order tombstone"},
-		{"a pattern of nothing needs a key or a value", must(Match("^$")), "empty"},
-		{"jq", must(JQ(`.items[].sku == "a"`)), "order"},
-		{"jq keeps the digits of numbers", must(JQ(`.id == 9007199254740993`)), "order"},
-		{"and tells neighbours apart", must(JQ(`.id == 9007199254740992`)), ""},
+		{"match the key or the value", must(Match("^47|^te", nil)), "keyless order tombstone"},
+		{"a pattern of nothing needs a key or a value", must(Match("^$", nil)), "empty"},
+		{"jq", must(JQ(`.items[].sku == "a"`, nil)), "order"},
+		{"jq keeps the digits of numbers", must(JQ(`.id == 9007199254740993`, nil)), "order"},
+		{"and tells neighbours apart", must(JQ(`.id == 9007199254740992`, nil)), ""},
 		{"time", Between(noon, noon.Add(time.Millisecond)), "order tombstone"},
 		{"the end of a time is not in it", Between(noon.Add(-time.Hour), noon), ""},
 	} {
@@ -77,17 +77,17 @@ func TestConditions(t *testing.T) {
 func TestWhereJoinsByAndAndTellsWhich(t *testing.T) {
 	t.Parallel()
 	r := &kgo.Record{Key: []byte("k1"), Value: []byte(`{"a":1}`), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}}}
-	w := NewWhere(must(JQ(".a == 1")), must(Match("a")), Key([]byte("k1")), Header("h", []byte("v")))
+	w := NewWhere(must(JQ(".a == 1", nil)), must(Match("a", nil)), Key([]byte("k1")), Header("h", []byte("v")))
 	if a, err := w.ask(t.Context(), r); a != Yes || err != nil {
 		t.Fatalf("all hold, and the answer is %v, %v", a, err)
 	}
 	if got := strings.Join(w.how(t.Context(), r), ", "); got != "jq, match value, key, header h" {
 		t.Errorf("the conditions are told as %q", got)
 	}
-	if got := strings.Join(NewWhere(must(Match("k"))).how(t.Context(), r), ", "); got != "match key" {
+	if got := strings.Join(NewWhere(must(Match("k", nil))).how(t.Context(), r), ", "); got != "match key" {
 		t.Errorf("a pattern in the key is told as %q", got)
 	}
-	if a, _ := NewWhere(must(Match("k")), Key([]byte("k2"))).ask(t.Context(), r); a != No {
+	if a, _ := NewWhere(must(Match("k", nil)), Key([]byte("k2"))).ask(t.Context(), r); a != No {
 		t.Errorf("one of two conditions holds, and the answer is %v", a)
 	}
 	if a, _ := NewWhere().ask(t.Context(), r); a != Yes {
@@ -102,7 +102,7 @@ func TestNotAskedIsNotNo(t *testing.T) {
 	two := &kgo.Record{Key: []byte("k"), Value: []byte(`{"a":1} {"a":1}`)}
 	number := &kgo.Record{Key: []byte("k"), Value: []byte(`7`)}
 	null := &kgo.Record{Key: []byte("k")}
-	expr := must(JQ(".a == 1"))
+	expr := must(JQ(".a == 1", nil))
 	for _, c := range []struct {
 		name string
 		w    Where
@@ -116,7 +116,7 @@ func TestNotAskedIsNotNo(t *testing.T) {
 		{"no JSON, and another key", NewWhere(expr, Key([]byte("x"))), text, No},
 		{"no time", NewWhere(Between(time.Unix(0, 0), time.Unix(1, 0))), text, NoTime},
 		{"no time, and no JSON", NewWhere(expr, Between(time.Unix(0, 0), time.Unix(1, 0))), text, NoTime},
-		{"stops", NewWhere(must(JQ("halt"))), number, No},
+		{"stops", NewWhere(must(JQ("halt", nil))), number, No},
 	} {
 		got, err := c.w.ask(t.Context(), c.r)
 		if got != c.want || (got == Failed) != (err != nil) {
@@ -127,7 +127,7 @@ func TestNotAskedIsNotNo(t *testing.T) {
 
 func TestAnExpressionThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	a, err := NewWhere(must(JQ("repeat(1) | select(false)"))).ask(t.Context(), &kgo.Record{Value: []byte("1")})
+	a, err := NewWhere(must(JQ("repeat(1) | select(false)", nil))).ask(t.Context(), &kgo.Record{Value: []byte("1")})
 	if a != Failed || err == nil || !strings.Contains(err.Error(), "took longer") {
 		t.Errorf("%v, %v", a, err)
 	}
@@ -135,11 +135,11 @@ func TestAnExpressionThatNeverEnds(t *testing.T) {
 
 func TestWrongExpressions(t *testing.T) {
 	t.Parallel()
-	if _, err := Match("("); err == nil || !strings.Contains(err.Error(), "regular expression") {
+	if _, err := Match("(", nil); err == nil || !strings.Contains(err.Error(), "regular expression") {
 		t.Errorf("match: %v", err)
 	}
 	for _, expr := range []string{".a ==", "nosuch(1)", "$x"} {
-		if _, err := JQ(expr); err == nil || !strings.Contains(err.Error(), "jq expression") {
+		if _, err := JQ(expr, nil); err == nil || !strings.Contains(err.Error(), "jq expression") {
 			t.Errorf("jq %s: %v", expr, err)
 		}
 	}

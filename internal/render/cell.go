@@ -31,6 +31,7 @@ const (
 	kindStrings
 	kindNames
 	kindList
+	kindRawJSON
 )
 
 // nested holds what few cells need, so that the others stay small.
@@ -149,3 +150,6 @@ func Names(s []string) Cell { return Cell{kind: kindNames, nested: &nested{strin
 
 // List is a JSON array of any cells; text formats show it as compact JSON.
 func List(cells ...Cell) Cell { return Cell{kind: kindList, nested: &nested{cells: cells}} }
+
+// RawJSON is one value that is JSON already, compact. Text formats show it as it is, escaped like text.
+func RawJSON(b []byte) Cell { return Cell{kind: kindRawJSON, str: string(b)} }

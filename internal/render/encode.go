@@ -57,9 +57,23 @@ func (c *Cell) appendJSON(dst []byte) []byte {
 			dst = c.nested.cells[i].appendJSON(dst)
 		}
 		return append(dst, ']')
+	case kindRawJSON:
+		return appendPrintable(dst, c.str)
 	default:
 		return append(dst, "null"...)
 	}
+}
+
+// appendPrintable appends JSON, of which it escapes what does not print, as [appendJSONString] does: such a rune is in a string.
+func appendPrintable(dst []byte, s string) []byte {
+	for _, r := range s {
+		if r != 0x7f && (r < utf8.RuneSelf || unicode.IsPrint(r)) {
+			dst = utf8.AppendRune(dst, r)
+			continue
+		}
+		dst = appendJSONRune(dst, r)
+	}
+	return dst
 }
 
 func appendField(dst []byte, f *Field) []byte {
@@ -73,7 +87,7 @@ func (c *Cell) appendRaw(dst []byte) []byte {
 	switch c.kind {
 	case kindNone:
 		return dst
-	case kindString:
+	case kindString, kindRawJSON:
 		return append(dst, c.str...)
 	case kindName:
 		return append(dst, offset.QuoteName(c.str)...)
@@ -107,7 +121,7 @@ func (c *Cell) appendText(dst []byte, zone *time.Location) []byte {
 			return appendTime(dst, c.num)
 		}
 		return time.UnixMilli(c.num).In(zone).AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
-	case kindString:
+	case kindString, kindRawJSON:
 		dst = appendEscaped(dst, c.str)
 	case kindStrings:
 		for i, s := range c.nested.strings {
