@@ -34,7 +34,13 @@ func newRoot(a *cli.App) *cobra.Command {
 (reset, undo), carries them between clusters, and consumes from an exact place.
 
 Nothing is changed that was not shown first: every command that writes is a dry run
-without --execute. Data goes to stdout, everything else to stderr.`,
+without --execute. Data goes to stdout, everything else to stderr.` + cli.ExitStatus(
+			"  0  done; a dry run that would change things too",
+			"  1  failed",
+			"  3  refused by a safety check, or declined; nothing was changed",
+			"  4  partly done or partly known; the output says which rows",
+			"  5  no such group or topic; find found nothing",
+			"  8  a check did not hold"),
 		Example: `  koffset demo                             see it work, without a cluster
   koffset -b kafka:9092 inspect            all groups in one screen
   koffset -b kafka:9092 inspect billing    the partitions of one group

@@ -98,6 +98,9 @@ func TestManPage(t *testing.T) {
 			}
 			last = n
 		}
+		if strings.Contains(string(page), "[=false]") || strings.Contains(string(page), `=""`) || strings.Contains(string(page), "INHERITED") {
+			t.Errorf("%s has cobra's options", filepath.Base(p))
+		}
 		if ok && last < 1 {
 			t.Errorf("%s has no statuses", filepath.Base(p))
 		}

@@ -19,7 +19,17 @@ var exitStatus = regexp.MustCompile(`(?s)\.PP\nExit status:\n\n(\.EX\n.*?\.EE\n)
 
 // manual makes the pages in dir read as man pages do.
 func manual(root *cobra.Command, dir string) error {
-	if err := rewrite(dir, "koffset-*.1", commandPage); err != nil {
+	var pages func(c *cobra.Command) error
+	pages = func(c *cobra.Command) error {
+		for _, sub := range c.Commands() {
+			if err := pages(sub); err != nil {
+				return err
+			}
+		}
+		page := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+		return rewrite(dir, page, func(text string) string { return withOptions(c, commandPage(text)) })
+	}
+	if err := pages(root); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "koffset.1"), []byte(rootPage(root)), 0o644)
@@ -40,6 +50,50 @@ func commandPage(text string) string {
 	return text + section
 }
 
+// optionSections are cobra's two: the command's own flags, and those of every command.
+var optionSections = regexp.MustCompile(`(?s)\.SH OPTIONS\n.*?(\n\.SH )`)
+
+// withOptions writes the options as man pages do, a term and what it does, in the place of cobra's --confirm="" and --yes[=false].
+func withOptions(c *cobra.Command, text string) string {
+	var b strings.Builder
+	b.WriteString(".SH OPTIONS\n")
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			option(&b, f)
+		}
+	})
+	b.WriteString(".PP\nThe options of every command are in \\fBkoffset\\fR(1).\n")
+	text = regexp.MustCompile(`(?s)\.SH OPTIONS INHERITED FROM PARENT COMMANDS\n.*?(\n\.SH )`).ReplaceAllString(text, "$1")
+	at := optionSections.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	return text[:at[0]] + b.String() + text[at[2]:]
+}
+
+// option writes one option, with its default where that says something.
+func option(b *strings.Builder, f *pflag.Flag) {
+	name, usage := pflag.UnquoteUsage(f)
+	term := "--" + f.Name
+	if f.Shorthand != "" {
+		term = "-" + f.Shorthand + ", " + term
+	}
+	if name != "" {
+		term += " " + name
+	}
+	switch f.DefValue {
+	case "", "[]", "false", "0", "-1":
+	default:
+		usage += " (default " + f.DefValue + ")"
+	}
+	item(b, term, usage)
+}
+
+// item writes a term and, below it, what it means.
+func item(b *strings.Builder, term, text string) {
+	fmt.Fprintf(b, ".TP\n\\fB%s\\fR\n%s\n", roff(term), roff(text))
+}
+
 // roff escapes a text: what begins with a dot or a quote would be a request, and a hyphen must stay one that can be pasted.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
@@ -56,14 +110,14 @@ func roff(s string) string {
 func rootPage(root *cobra.Command) string {
 	var b strings.Builder
 	section := func(name string) { fmt.Fprintf(&b, ".SH %s\n", name) }
-	item := func(term, text string) { fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(term), roff(text)) }
 	b.WriteString(".TH KOFFSET 1 \"\" koffset \"User Commands\"\n.nh\n")
 	section("NAME")
 	fmt.Fprintf(&b, "koffset \\- %s\n", roff(strings.ToLower(root.Short[:1])+root.Short[1:]))
 	section("SYNOPSIS")
 	b.WriteString("\\fBkoffset\\fR [\\fIFLAGS\\fR] \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n")
 	section("DESCRIPTION")
-	for i, para := range strings.Split(root.Long, "\n\n") {
+	about, _, _ := strings.Cut(root.Long, "\n\nExit status:") // which has a section of its own
+	for i, para := range strings.Split(about, "\n\n") {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}
@@ -74,22 +128,14 @@ func rootPage(root *cobra.Command) string {
 		fmt.Fprintf(&b, ".SS %s\n", roff(strings.TrimSuffix(g.Title, ":")))
 		for _, c := range root.Commands() {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
-				item(c.Use, c.Short)
+				item(&b, c.Use, c.Short)
 			}
 		}
 	}
 	section("OPTIONS")
 	b.WriteString("These are for every command; each command's page has its own.\n")
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		name, usage := pflag.UnquoteUsage(f)
-		term := "--" + f.Name
-		if f.Shorthand != "" {
-			term = "-" + f.Shorthand + ", " + term
-		}
-		if name != "" {
-			term += " " + name
-		}
-		item(term, usage)
+		option(&b, f)
 	})
 	for _, list := range []struct {
 		name  string
@@ -97,7 +143,7 @@ func rootPage(root *cobra.Command) string {
 	}{{"EXIT STATUS", manStatuses}, {"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}} {
 		section(list.name)
 		for _, x := range list.items {
-			item(x[0], x[1])
+			item(&b, x[0], x[1])
 		}
 	}
 	section("EXAMPLES")
@@ -119,7 +165,7 @@ var manStatuses = [][2]string{
 	{"2", "usage or configuration"},
 	{"3", "refused by a safety check, or declined; nothing was changed"},
 	{"4", "partly done or partly known; the output says which rows"},
-	{"5", "no such group or topic"},
+	{"5", "no such group or topic; find found nothing"},
 	{"6", "unreachable or timed out"},
 	{"7", "not authenticated or not authorised"},
 	{"8", "a check did not hold"},
