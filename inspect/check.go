@@ -118,7 +118,11 @@ func (v *verdictsOf) row(r *Row, d *Diagnosis) {
 		v.add(p, RuleStatus, Measure{Word: string(r.Status)}, Measure{}, "%s: the group has a commit on a partition that does not exist", r.Status)
 	default:
 		if d.Health == HealthUnknown {
-			v.unseen(p, "it could not be read: %s", errText(r.Err))
+			if d.pending {
+				v.unseen(p, "%s", d.Why())
+			} else {
+				v.unseen(p, "it could not be read: %s", errText(r.Err))
+			}
 		}
 	}
 	if max := v.limits.PartitionLag; max != nil && d.HasLag && d.Lag > *max {

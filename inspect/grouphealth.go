@@ -1,6 +1,10 @@
 package inspect
 
-import "time"
+import (
+	"time"
+
+	"github.com/koffset/koffset/internal/text"
+)
 
 // GroupHealth adds up the diagnoses of a group's partitions. The zero value is a group without partitions.
 type GroupHealth struct {
@@ -12,7 +16,8 @@ type GroupHealth struct {
 
 	// Uncommitted partitions have no commit; NeverCommitted of them should have one. Unread ones could not be read. Stuck ones
 	// are held by a member that makes no progress. Unaged ones hold records to read whose age is unknown.
-	Partitions, Uncommitted, NeverCommitted, Unread, Stuck, Unaged int
+	// Unstable ones have a commit in an open transaction.
+	Partitions, Uncommitted, NeverCommitted, Unread, Stuck, Unaged, Unstable int
 	// Lag is the sum over the Counted partitions: those with a commit inside their log.
 	Lag      int64
 	Counted  int
@@ -61,6 +66,9 @@ func (g *GroupHealth) Add(p GroupPartition, d *Diagnosis) {
 	}
 	if d.Stuck() {
 		g.Stuck++
+	}
+	if d.Unstable {
+		g.Unstable++
 	}
 	if d.HasLag {
 		g.Lag, g.Counted = g.Lag+d.Lag, g.Counted+1
@@ -113,8 +121,13 @@ func (g *GroupHealth) Count(h Health) int { return int(g.counts[h.rank()]) }
 
 // Why is the worst partition's sentence, or what open transactions hold back elsewhere.
 func (g *GroupHealth) Why() string {
-	if why := g.Worst.Why(); why != "" || g.Held == 0 {
+	switch why := g.Worst.Why(); {
+	case why != "":
 		return why
+	case g.Held > 0:
+		return heldText(g.Held)
+	case g.Unstable > 0:
+		return "an open transaction holds newer commits on " + text.Plural(g.Unstable, "partition")
 	}
-	return heldText(g.Held)
+	return ""
 }

@@ -54,6 +54,8 @@ type Window struct {
 	Status  Status
 	Bounds  *offset.Bounds
 	Readers Readers
+	// Unstable says that an open transaction holds a commit for it: what the samples have is the last final one.
+	Unstable bool
 	// Isolation is which end the samples have.
 	Isolation offset.Isolation
 	// Expected says that the group should have a commit here: it has one on another partition of the topic.
@@ -103,10 +105,13 @@ type Diagnosis struct {
 	ExpiryUnknown bool
 	// Readers is who reads the partition.
 	Readers Readers
+	// Unstable says that an open transaction holds a commit: what is committed next is not known, and all of this is of the last final one.
+	Unstable bool
 	// Held is how many offsets an open transaction holds back from readers of committed records, from the last stable offset to the
 	// log end. Under read_committed they are in no lag.
 	Held int64
 
+	pending                   bool  // Unstable, and there is no commit before it
 	inNoLag, waits            bool  // of Held: the lag is without them; they are what is next
 	at, back, drops, distance int64 // for Why
 	idle                      time.Duration
@@ -119,7 +124,7 @@ func (d *Diagnosis) Stuck() bool {
 
 // Diagnose judges a window.
 func Diagnose(w Window, r Rules) Diagnosis {
-	d := Diagnosis{Readers: w.Readers}
+	d := Diagnosis{Readers: w.Readers, Unstable: w.Unstable}
 	d.judge(w, r)
 	d.Health = d.Verdicts.Worst()
 	return d
@@ -140,6 +145,7 @@ func (d *Diagnosis) judge(w Window, r Rules) {
 		d.add(HealthInvalidCommit)
 		return
 	case now.Unread || w.Status == StatusError || w.Status == StatusUnknownTopic:
+		d.pending = w.Status == StatusUnstable
 		d.add(HealthUnknown)
 		return
 	case now.NoCommit:

@@ -418,3 +418,32 @@ func TestHeldBack(t *testing.T) {
 		t.Errorf("on another partition than the worst: %q", g.Why())
 	}
 }
+
+// A commit that an open transaction holds is told beside every verdict, and is the reason where there is no other commit.
+func TestUnstableIsSaid(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	for _, tc := range []struct {
+		s    Sample
+		want Health
+		why  string
+	}{
+		{Sample{At: at, Committed: 10, End: 10}, HealthOK, "an open transaction holds a newer commit"},
+		{Sample{At: at, Committed: 4, End: 10}, HealthStopped, "; an open transaction holds a newer commit"},
+		{Sample{At: at, Unread: true}, HealthUnknown, "what is committed is not known; an open transaction holds its first commit"},
+	} {
+		w := WindowOf(tc.s)
+		w.Status, w.Bounds, w.Unstable = StatusUnstable, &offset.Bounds{End: 10, LastStable: 10}, true
+		if tc.want == HealthStopped {
+			w.Readers = ReadersNone
+		}
+		d := Diagnose(w, DefaultRules())
+		if d.Health != tc.want || !strings.HasSuffix(d.Why(), tc.why) {
+			t.Errorf("%+v: %s, %q", tc.s, d.Health, d.Why())
+		}
+		var g GroupHealth
+		g.Add(GroupPartition{}, &d)
+		if g.Unstable != 1 || !strings.HasSuffix(g.Why(), tc.why) {
+			t.Errorf("%+v: %d partitions, %q", tc.s, g.Unstable, g.Why())
+		}
+	}
+}

@@ -348,7 +348,7 @@ func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, ex
 	seen := int(p.seen)
 	fill(&p.commits, seen, h.looks, slotUnread)
 	p.seen = int32(h.looks)
-	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers, Isolation: iso, Expected: expected, Retention: h.retention[r.Topic]}
+	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers, Isolation: iso, Expected: expected, Unstable: r.Unstable, Retention: h.retention[r.Topic]}
 	value, now := r.sample(iso, at)
 	if seen != h.looks-1 || p.commits[(h.looks-1)%WindowSamples] != value {
 		p.flat = int32(h.looks)

@@ -21,12 +21,26 @@ func (d Diagnosis) Why() string {
 			why += "; " + string(h)
 		}
 	}
-	if held := d.held(); held != "" && why != "" {
-		return why + "; " + held
-	} else if held != "" {
-		return held
+	for _, more := range []string{d.unstable(), d.held()} {
+		switch {
+		case why == "":
+			why = more
+		case more != "":
+			why += "; " + more
+		}
 	}
 	return why
+}
+
+// unstable says that the commit that all else rests on may be another one soon.
+func (d Diagnosis) unstable() string {
+	switch {
+	case !d.Unstable:
+		return ""
+	case d.pending:
+		return "an open transaction holds its first commit"
+	}
+	return "an open transaction holds a newer commit"
 }
 
 // held says what an open transaction holds back, where that is in no lag or explains why nothing moves.
@@ -86,6 +100,9 @@ func (d Diagnosis) why(h Health) string {
 	case HealthInvalidCommit:
 		return "a negative number is committed"
 	case HealthUnknown:
+		if d.pending {
+			return "what is committed is not known"
+		}
 		return "it could not be read"
 	}
 	return ""

@@ -78,6 +78,14 @@ func BasisCell(t inspect.LagTime) render.Cell {
 // UnknownCell says why an age is unknown; none where it is known.
 func UnknownCell(t inspect.LagTime) render.Cell { return render.Text(string(t.Unknown)) }
 
+// MembersCell is how many members a group has; none where it could not be described, since nothing is known of them then.
+func MembersCell(n int, described bool) render.Cell {
+	if !described {
+		return render.None()
+	}
+	return render.Int(int64(n))
+}
+
 // VerdictsCell lists all verdicts that hold, the worst first.
 func VerdictsCell(v inspect.Verdicts) render.Cell {
 	var out []render.Cell

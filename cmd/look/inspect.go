@@ -60,9 +60,10 @@ Lag is computed from raw numbers. A commit past the log end has no lag, it is pa
 removed are not lag, they are counted as expired. A partition without a commit is a row of its own and not in any
 total, since where its reader starts is not decided by the group. Differences of offsets are at most that many records.
 
-STATUS is what is wrong with the commit: unstable (an open transaction holds it), below-log-start, past-log-end, invalid-commit,
-unknown-topic, error; or else the verdict on its reader, as far as one look can tell (koffset watch tells more): never-committed,
-about-to-expire, stopped, behind (the next record is more than a day old), idle, no-commit, ok. In JSON and CSV they are apart.
+STATUS is what is wrong with the commit: below-log-start, past-log-end, invalid-commit, unknown-topic, error; or else the verdict on
+its reader, as far as one look can tell (koffset watch tells more): never-committed, about-to-expire, stopped, behind (the next
+record is more than a day old), idle, no-commit, ok; unstable (an open transaction holds a newer commit) where nothing worse holds.
+In JSON and CSV they are apart.
 Groups have the age of their oldest next record, > where it may be older, ? where it is unknown; --lag-time reads all ages.` + cli.ExitStatus(
 			"  4  partly known: a row or a group could not be read, or one of the named groups does not exist",
 			"  5  none of the named groups exists, or nothing matches",

@@ -94,11 +94,11 @@ func (p *inspection) summary(d inspect.Description) string {
 	if d.State != "" {
 		what = append(what, d.State)
 	}
-	switch len(d.Members) {
-	case 0:
+	switch {
+	case d.Err != nil:
+		what = append(what, "members not known")
+	case len(d.Members) == 0:
 		what = append(what, "no members")
-	case 1:
-		what = append(what, "1 member")
 	default:
 		what = append(what, text.Plural(len(d.Members), "member"))
 	}

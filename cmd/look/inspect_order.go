@@ -189,9 +189,11 @@ func (o *orderFlags) shows(r *inspect.Row, d *inspect.Diagnosis) bool {
 	return d.Verdicts.Has(inspect.Health(o.only)) || r.Status == inspect.Status(o.only)
 }
 
-// verdictCell is a row's status for eyes: what is wrong with the commit, or else the verdict on its reader.
+// verdictCell is a row's status for eyes: what is wrong with the commit, or else the verdict on its reader, which check, watch and serve
+// give too. A commit that an open transaction holds is shown where no verdict asks for somebody; a note counts all of them.
 func verdictCell(s inspect.Status, h inspect.Health) render.Cell {
-	if s.Unhealthy() || s == inspect.StatusUnstable || h == inspect.HealthUnknown {
+	calm := h.Compare(inspect.HealthCatchingUp) <= 0
+	if s.Unhealthy() || s == inspect.StatusUnstable && calm || h == inspect.HealthUnknown {
 		return cli.StatusCell(s)
 	}
 	c := render.String(string(h))

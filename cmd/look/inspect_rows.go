@@ -88,7 +88,7 @@ func (p *inspection) groupRow(out *ordered, d inspect.Description) {
 	if gerr != nil || !t.Committed {
 		lag = render.None()
 	}
-	cells := []render.Cell{render.Name(d.Name), render.Text(string(d.Type)), render.Text(d.State), render.Int(int64(len(d.Members))),
+	cells := []render.Cell{render.Name(d.Name), render.Text(string(d.Type)), render.Text(d.State), cli.MembersCell(len(d.Members), d.Err == nil),
 		render.Int(int64(t.Topics)), render.Int(int64(t.Partitions)), lag, cli.Nonzero(int64(t.Uncommitted)), cli.Nonzero(t.ExpiredUnread)}
 	cells = statusCells(cells, t.Status, h.Health, cli.VerdictsCell(h.Verdicts))
 	cells = append(cells, render.Bool(t.Incomplete), render.Text(application(d)), render.Int32(d.Coordinator), render.Text(d.Assignor), cli.ErrCell(gerr))

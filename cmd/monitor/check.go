@@ -280,7 +280,7 @@ func (o *checkOptions) groupSheet(w *render.Writer, r *inspect.Checker) {
 		if g.Err == nil && unseen {
 			err = render.String(why)
 		}
-		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), render.Int(int64(len(g.Members))), render.Int(int64(h.Partitions)),
+		w.Row(render.String(g.Name), render.Text(string(g.Type)), render.Text(g.State), cli.MembersCell(len(g.Members), g.Description.Err == nil), render.Int(int64(h.Partitions)),
 			render.Int(int64(h.Uncommitted)), render.Int(h.Begun), render.Int(h.Held), lag, cli.Seconds(g.LagTime.D, g.LagTime.Known), cli.BasisCell(g.LagTime), cli.UnknownCell(g.LagTime),
 			render.String(string(h.Health)), cli.VerdictsCell(h.Verdicts), o.verdict(r.Fails(g.Name), unseen), err)
 	}
@@ -365,6 +365,9 @@ func checkSummary(g *inspect.CheckedGroup) string {
 	}
 	if g.Health.Begun > 0 {
 		line += fmt.Sprintf(" with up to %s, which are in no lag", text.Plural(g.Health.Begun, "record"))
+	}
+	if g.Health.Unstable > 0 {
+		line += fmt.Sprintf(", an open transaction holds newer commits on %s", text.Plural(g.Health.Unstable, "partition"))
 	}
 	if g.Health.Held > 0 {
 		line += fmt.Sprintf(", %s held back by an open transaction and in no lag", text.Plural(g.Health.Held, "offset"))

@@ -34,8 +34,8 @@ func NewWatch(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "watch [GROUP…]", GroupID: "look",
 		Short: "A live view: rates, lag in time, and who is stalled",
-		Long: `Looks at the groups every --interval and shows committed and end offsets, lag, how fast both move, when the lag will be
-gone, how old the next record is, and a verdict. On a terminal this is a live view: q leaves it, ? lists the keys. Elsewhere,
+		Long: `Looks at the groups every --interval and shows state and members, committed and end offsets, lag, how fast both move, when the lag
+will be gone, how old the next record is, and a verdict. On a terminal this is a live view: q leaves it, ? lists the keys. Elsewhere,
 and with --plain, it is one line an interval; with -o jsonl one object an interval, with the partitions of the groups that were
 named.
 
@@ -257,7 +257,7 @@ func watchGroup(f *watch.Frame, g *watch.Group, partitions bool) render.Cell {
 	eta, hasETA := h.ETA()
 	fields := []render.Field{
 		render.F("group", render.Name(g.Name)), render.F("type", render.Text(g.Type)), render.F("state", render.Text(g.State)),
-		render.F("member_count", render.Int(int64(g.Members))), render.F("partition_count", render.Int(int64(h.Partitions))),
+		render.F("member_count", cli.MembersCell(g.Members, g.Described)), render.F("partition_count", render.Int(int64(h.Partitions))),
 		render.F("verdict", render.String(string(verdict))), render.F("verdicts", cli.VerdictsCell(h.Verdicts)), render.F("why", render.Text(h.Why())), render.F("lag", lag),
 	}
 	fields = append(fields, rateFields(h.In, h.Out, h.HasRates, eta, hasETA, h.LagTime)...)

@@ -19,6 +19,31 @@ func nameCell(r row) string {
 	return " " + render.Escape(r.group.Name)
 }
 
+// stateCell is the group's state, and for a partition nothing: who holds it is a member's, and not the group's.
+func stateCell(r row) string {
+	switch {
+	case r.part != nil:
+		return ""
+	case r.group.NotFound:
+		return "-"
+	case r.group.State == "":
+		return "?"
+	}
+	return render.Escape(r.group.State)
+}
+
+func membersCell(r row) string {
+	switch {
+	case r.part != nil:
+		return ""
+	case r.group.NotFound:
+		return "-"
+	case !r.group.Described:
+		return "?"
+	}
+	return strconv.Itoa(r.group.Members)
+}
+
 func committedCell(r row) string {
 	switch {
 	case r.part == nil && r.group.Health.HasLag():
@@ -157,9 +182,7 @@ func why(r row) string {
 		return render.Clean(r.group.Err.Error())
 	case r.group.Health.Partitions == 0:
 		return "it has no commits"
-	case r.group.Health.Health == inspect.HealthOK:
-		return ""
-	case r.group.Health.Partitions > 1:
+	case r.group.Health.Partitions > 1 && r.group.Health.Worst.Why() != "":
 		return render.Escape(r.group.Health.Of.Partition.String()) + ": " + r.group.Health.Why()
 	}
 	return r.group.Health.Why()

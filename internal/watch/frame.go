@@ -27,6 +27,7 @@ type Frame struct {
 type Group struct {
 	Name, Type, State string
 	Members           int
+	Described         bool // State and Members are known
 	Health            inspect.GroupHealth
 	Committed, End    int64     // sums
 	Lags              []float64 // of the last looks, oldest first; NaN where it was not seen
@@ -97,7 +98,7 @@ func (c *Collector) Look(ctx context.Context) *Frame {
 		if len(groups) > 0 && groups[0].Name == d.Name {
 			g, groups = groups[0], groups[1:]
 		}
-		g.Type, g.State, g.Members = string(d.Type), d.State, len(d.Members)
+		g.Type, g.State, g.Members, g.Described = string(d.Type), d.State, len(d.Members), d.Err == nil
 		g.Activity = l.Snapshot.Activity[d.Name]
 		g.NotFound = d.NotFound && len(g.Parts) == 0
 		if g.Err = l.Snapshot.GroupErr(*d); g.Err != nil {

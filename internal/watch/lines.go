@@ -59,13 +59,13 @@ func Line(f *Frame) string {
 	if f.Missing > 0 {
 		fmt.Fprintf(&b, "  %s did not answer", text.Plural(f.Missing, "broker"))
 	}
-	if verdict != inspect.HealthOK {
-		g := &f.Groups[worst]
+	g := &f.Groups[worst]
+	if why := why(row{group: g}); why != "" {
 		name := ""
 		if len(f.Groups) > 1 {
 			name = render.Escape(g.Name) + " "
 		}
-		fmt.Fprintf(&b, "  (%s%s)", name, why(row{group: g}))
+		fmt.Fprintf(&b, "  (%s%s)", name, why)
 	}
 	return b.String()
 }

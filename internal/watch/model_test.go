@@ -25,7 +25,7 @@ func part(topic string, n int32, committed, end int64, h inspect.Health) Part {
 }
 
 func group(name string, parts ...Part) Group {
-	g := Group{Name: name, Type: "classic", State: "Stable", Parts: parts, Lags: []float64{1, 2, 3}}
+	g := Group{Name: name, Type: "classic", State: "Stable", Members: 2, Described: true, Parts: parts, Lags: []float64{1, 2, 3}}
 	for i := range parts {
 		p := &parts[i]
 		g.Health.Add(inspect.GroupPartition{Group: name, Partition: p.Partition}, &p.Diagnosis)
@@ -169,14 +169,14 @@ func TestView(t *testing.T) {
 	want := []string{
 		"koffset watch prod  2026-11-29T10:00:00Z  took 12ms",
 		"3 groups, 4 partitions, lag 1,045  stalled 1  falling-behind 1  ok 2",
-		"GROUP / TOPIC:PARTITION    COMMITTED     LOG END        LAG    IN/S   OUT/S     ETA   BEHIND  LAG TREND   VERDICT▾",
-		">billing                         150         200         50      20      10       -     ~50s  ▃▆█         stalled          orders:0: no commit for 0m…",
-		"   orders:0                       50         100         50      10     5.0       -     ~50s  ▁▅█         stalled          no commit for 0ms (0ms is …",
-		"   payments:3                    100         100          0      10     5.0       -       0s  ▁▁▁         ok",
-		" search                           10        1000        990      10     5.0       -  ~16m30s  ▃▆█         falling-behind   990 behind, 10/s in, only …",
-		"   clicks:0                       10        1000        990      10     5.0       -  ~16m30s  ▁▅█         falling-behind   990 behind, 10/s in, only …",
-		" audit                            95         100          5      10     5.0       -      ~5s  ▃▆█         ok",
-		"   orders:0                       95         100          5      10     5.0       -      ~5s  ▁▅█         ok",
+		"GROUP / TOPIC:PARTITION   STATE   MEMBERS     LOG END        LAG    IN/S   OUT/S     ETA   BEHIND  LAG TREND   VERDICT▾",
+		">billing                  Stable        2         200         50      20      10       -     ~50s  ▃▆█         stalled          orders:0: no commit f…",
+		"   orders:0                                       100         50      10     5.0       -     ~50s  ▁▅█         stalled          no commit for 0ms (0m…",
+		"   payments:3                                     100          0      10     5.0       -       0s  ▁▁▁         ok",
+		" search                   Stable        2        1000        990      10     5.0       -  ~16m30s  ▃▆█         falling-behind   990 behind, 10/s in, …",
+		"   clicks:0                                      1000        990      10     5.0       -  ~16m30s  ▁▅█         falling-behind   990 behind, 10/s in, …",
+		" audit                    Stable        2         100          5      10     5.0       -      ~5s  ▃▆█         ok",
+		"   orders:0                                       100          5      10     5.0       -      ~5s  ▁▅█         ok",
 		"",
 		"q quit  ↑↓ move  enter open  a all  s sort:verdict  r reverse  / filter  ! alarms  p pause  ? help",
 	}
@@ -191,6 +191,61 @@ func TestView(t *testing.T) {
 		}
 		if g != w {
 			t.Errorf("line %d\n got %q\nwant %q", i, g, w)
+		}
+	}
+}
+
+// As a terminal gets narrower columns go in one order, and none comes back.
+func TestColumnsGoInOrder(t *testing.T) {
+	order := []string{"COMMITTED", "LOG END", "LAG TREND", "STATE", "MEMBERS", "OUT/S", "IN/S", "ETA", "BEHIND"}
+	shown := len(order)
+	for w := 200; w >= 40; w-- {
+		title := New("", false).Resize(w, 12).Take(sampleFrame()).View(false)[2]
+		n := 0
+		for i, c := range order {
+			if strings.Contains(title, c) {
+				n = len(order) - i
+				break
+			}
+		}
+		for _, c := range order[len(order)-n:] {
+			if !strings.Contains(title, c) {
+				t.Errorf("width %d: %s went before its turn: %q", w, c, title)
+			}
+		}
+		if n > shown {
+			t.Errorf("width %d: a column came back: %q", w, title)
+		}
+		shown = n
+		if w >= 80 && !strings.Contains(title, "BEHIND") || w >= 100 && !strings.Contains(title, "MEMBERS") {
+			t.Errorf("width %d: %q", w, title)
+		}
+	}
+	if shown != 0 {
+		t.Errorf("%d columns are left at the narrowest", shown)
+	}
+}
+
+// What is not known of a group is no number, and a group that is well says what its numbers leave out.
+func TestCellsOfGroups(t *testing.T) {
+	held := group("held", part("x", 0, 5, 5, inspect.HealthOK), part("x", 1, 5, 5, inspect.HealthOK))
+	held.Health.Held = 7
+	unsure := part("x", 0, 5, 5, inspect.HealthOK)
+	unsure.Diagnosis.Unstable = true
+	for _, tc := range []struct {
+		g                   Group
+		state, members, why string
+	}{
+		{group("fine", part("x", 0, 5, 5, inspect.HealthOK)), "Stable", "2", ""},
+		{Group{Name: "hidden", Err: errors.New("denied"), Health: inspect.GroupHealth{Health: inspect.HealthUnknown}}, "?", "?", "denied"},
+		{Group{Name: "listed", State: "Empty", Err: errors.New("denied")}, "Empty", "?", "denied"},
+		{Group{Name: "none", NotFound: true, Described: true}, "-", "-", "no such group"},
+		{held, "Stable", "2", "7 more offsets held back by an open transaction"},
+		{group("unsure", unsure), "Stable", "2", "an open transaction holds a newer commit"},
+	} {
+		r := row{group: &tc.g}
+		if s, m, w := stateCell(r), membersCell(r), why(r); s != tc.state || m != tc.members || w != tc.why {
+			t.Errorf("%s: %q, %q, %q", tc.g.Name, s, m, w)
 		}
 	}
 }

@@ -24,7 +24,10 @@ type column struct {
 	cell  func(r row) string
 }
 
-const sparkWidth = 10
+const (
+	sparkWidth = 10
+	whyWidth   = 30 // for a sentence that says something, and two blanks before it
+)
 
 // columns fit into the width; what has no room is left out, the least important first.
 func (m Model) columns() []column {
@@ -36,16 +39,19 @@ func (m Model) columns() []column {
 	out := column{"OUT/S", 6, true, sortOut, func(r row) string { return rateCell(r, true) }}
 	eta := column{"ETA", 6, true, sortETA, etaCell}
 	trend := column{"LAG TREND", sparkWidth, false, sortCount, func(r row) string { return sparkCell(r, m.ASCII) }}
+	state := column{"STATE", m.longestState(), false, sortCount, stateCell}
+	members := column{"MEMBERS", 7, true, sortCount, membersCell}
 	committed := column{"COMMITTED", 10, true, sortCount, committedCell}
 	end := column{"LOG END", 10, true, sortCount, endCell}
-	all := []column{name, committed, end, lag, in, out, eta, behind, trend, verdict}
+	all := []column{name, state, members, committed, end, lag, in, out, eta, behind, trend, verdict}
 	if f := m.frame; f != nil && f.Follow && f.Unfollowed == nil {
 		rate := column{"COMMITS/S", 9, true, sortCount, commitsCell}
 		last := column{"COMMITTED-AGO", 13, true, sortCount, func(r row) string { return lastCell(r, f.At) }}
 		all = slices.Insert(all, len(all)-1, rate, last)
 	}
-	// The order in which columns go when the terminal is narrow.
-	for _, drop := range []string{"", "COMMITTED", "LOG END", "LAG TREND", "OUT/S", "IN/S", "COMMITS/S", "ETA", "COMMITTED-AGO", "BEHIND"} {
+	// The order in which columns go when the terminal is narrow. The first goes for the sentence after the verdict: lag and log end
+	// say where the commit is.
+	for _, drop := range []string{"", "COMMITTED", "LOG END", "LAG TREND", "STATE", "MEMBERS", "OUT/S", "IN/S", "COMMITS/S", "ETA", "COMMITTED-AGO", "BEHIND"} {
 		kept := all[:0:0]
 		for _, c := range all {
 			if c.title != drop {
@@ -53,7 +59,7 @@ func (m Model) columns() []column {
 			}
 		}
 		all = kept
-		if width(all) <= m.width {
+		if need := width(all); need+whyWidth <= m.width || drop != "" && need <= m.width {
 			break
 		}
 	}
@@ -86,6 +92,15 @@ func (m Model) longestVerdict() int {
 	n := len(inspect.HealthAboutToExpire)
 	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
 		n = max(n, len(health(m.rows[i])))
+	}
+	return n
+}
+
+// longestState is the width of the states on the screen, and of the usual ones at least.
+func (m Model) longestState() int {
+	n := len("Stable")
+	for i := m.top; i < min(len(m.rows), m.top+m.page()); i++ {
+		n = max(n, len(stateCell(m.rows[i])))
 	}
 	return n
 }
