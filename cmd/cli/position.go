@@ -157,7 +157,8 @@ func (p *PositionFlags) Rules(iso offset.Isolation) (r offset.Rules, err error) 
 	return r, err
 }
 
-// EchoInstants says which instants a position means, in UTC, before anything happens, and what looks odd about them.
+// EchoInstants says which instants a position means, in UTC and in the zone of the output, before anything happens, and what looks
+// odd about them.
 func (a *App) EchoInstants(pos offset.Position) {
 	said := map[string]bool{}
 	say := func(p offset.Position) {
@@ -168,6 +169,10 @@ func (a *App) EchoInstants(pos offset.Position) {
 		line := fmt.Sprintf("%s is %s", p.Text, offset.FormatTime(p.At.Time))
 		if p.Text == offset.FormatTime(p.At.Time) {
 			line = "the time is " + p.Text
+		}
+		local := offset.FormatTimeIn(p.At.Time, a.Streams.Zone())
+		if !p.At.ZoneAssumed && local != offset.FormatTime(p.At.Time) && !strings.Contains(p.Text, local) {
+			line += " (" + local + ")"
 		}
 		if p.At.ZoneAssumed {
 			line += " (no zone was given: " + p.At.Zone.String() + " is assumed, --tz changes it)"

@@ -182,7 +182,8 @@ func (o *consumeOptions) echo(cfg consume.Config) {
 	if o.quiet {
 		return
 	}
-	if p := cfg.Start.Position; p != nil && cfg.Start.Mode() != consume.ModeTimestamp {
+	// The plan says a start by time in UTC.
+	if p := cfg.Start.Position; p != nil && (cfg.Start.Mode() != consume.ModeTimestamp || o.app.Streams.Zone() != time.UTC) {
 		o.app.EchoInstants(*p)
 	}
 	if p := cfg.End.Until; p != nil {
