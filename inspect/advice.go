@@ -55,6 +55,9 @@ func nextByKind(h Health, d Description) string {
 	default:
 		return ""
 	}
+	if d.Type == TypeShare && h == HealthNeverCommitted {
+		return "check the members' log; a share group that began at the end of a quiet topic has a start with its first record"
+	}
 	started := h == HealthStopped
 	switch d.Application {
 	case AppConnectSink:

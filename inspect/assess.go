@@ -129,7 +129,7 @@ func (a *Assessment) Rows(d Description) iter.Seq2[*Row, *Diagnosis] {
 			_, now[0] = r.sample(iso, a.At)
 			w := WindowOf(now...)
 			w.Status, w.Bounds, w.Isolation, w.Readers, w.Expected, w.Unstable, w.Retention = r.Status, r.Bounds, iso, readers.of(r.Member), expected, r.Unstable, a.retention[r.Topic]
-			w.Age = UnknownAge(AgeNotRead)
+			w.Share, w.Age = d.Type == TypeShare, UnknownAge(AgeNotRead)
 			if aged {
 				if t, ok := a.ages[GroupPartition{r.Group, r.Partition}]; ok {
 					w.Age = t.BehindNow(a.At)

@@ -58,6 +58,9 @@ type Window struct {
 	Unstable bool
 	// Isolation is which end the samples have.
 	Isolation offset.Isolation
+	// Share says that the group is a share group. A partition of it has no start until its first record is finished, wherever the
+	// group began.
+	Share bool
 	// Expected says that the group should have a commit here: it has one on another partition of the topic.
 	Expected bool
 	// Drained says that a fetch found no record at or after the commit, or at all where there is none: what lies between is
@@ -111,20 +114,22 @@ type Diagnosis struct {
 	// log end. Under read_committed they are in no lag.
 	Held int64
 
-	pending                   bool  // Unstable, and there is no commit before it
+	pending                   bool // Unstable, and there is no commit before it
+	share                     bool
 	inNoLag, waits            bool  // of Held: the lag is without them; they are what is next
 	at, back, drops, distance int64 // for Why
 	idle                      time.Duration
 }
 
-// Stuck says that a member holds the partition and makes no progress, though there are records to read.
+// Stuck says that a member holds the partition and makes no progress, though there are records to read. Of a share group that has
+// not finished a record yet the latter is not known: it may have begun at the end, and nothing came since.
 func (d *Diagnosis) Stuck() bool {
-	return d.Readers == ReadersSome && (d.Verdicts.Has(HealthStalled) || d.Verdicts.Has(HealthNeverCommitted))
+	return d.Readers == ReadersSome && (d.Verdicts.Has(HealthStalled) || d.Verdicts.Has(HealthNeverCommitted) && !d.share)
 }
 
 // Diagnose judges a window.
 func Diagnose(w Window, r Rules) Diagnosis {
-	d := Diagnosis{Readers: w.Readers, Unstable: w.Unstable}
+	d := Diagnosis{Readers: w.Readers, Unstable: w.Unstable, share: w.Share}
 	d.judge(w, r)
 	d.Health = d.Verdicts.Worst()
 	return d

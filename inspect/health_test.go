@@ -447,3 +447,27 @@ func TestUnstableIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// A share group that has finished nothing yet has no start, wherever it began: that is told, and nobody is paged for it.
+func TestShareGroupWithoutAStart(t *testing.T) {
+	for _, share := range []bool{false, true} {
+		w := WindowOf(Sample{At: t0, NoCommit: true, End: 100})
+		w.Status, w.Bounds, w.Readers, w.Share = StatusNoCommit, &offset.Bounds{End: 100, LastStable: 100}, ReadersSome, share
+		d := Diagnose(w, DefaultRules())
+		if d.Health != HealthNeverCommitted || d.Stuck() == share || strings.Contains(d.Why(), "where it began is not known") != share {
+			t.Errorf("share %t: %s, stuck %t: %s", share, d.Health, d.Stuck(), d.Why())
+		}
+		if next := d.Health.Next(Description{Group: Group{Type: TypeShare}}); !strings.Contains(next, "share group") {
+			t.Errorf("advice: %s", next)
+		}
+	}
+	var still []Sample
+	for i := range 20 {
+		still = append(still, Sample{At: t0.Add(time.Duration(i) * 10 * time.Second), Committed: 3, End: 100})
+	}
+	w := WindowOf(still...)
+	w.Bounds, w.Readers, w.Share = &offset.Bounds{End: 100, LastStable: 100}, ReadersSome, true
+	if d := Diagnose(w, DefaultRules()); d.Health != HealthStalled || !d.Stuck() {
+		t.Errorf("a share group that stands still: %s, stuck %t", d.Health, d.Stuck())
+	}
+}

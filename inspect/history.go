@@ -287,7 +287,7 @@ func (j *assessor) observe(at time.Time, s *Snapshot, groups []Description, each
 				*p = partTrack{} // another topic of that name
 			}
 			j.row = r
-			j.judge(p, s.Query.Isolation, readers.of(r.Member), expected, at)
+			j.judge(p, Window{Isolation: s.Query.Isolation, Readers: readers.of(r.Member), Expected: expected, Share: d.Type == TypeShare}, at)
 			each(d, &j.row, &j.diagnosis)
 		}
 	}
@@ -339,16 +339,16 @@ func fill(ring *[WindowSamples]int64, seen, now int, with int64) {
 	}
 }
 
-// judge puts the present row into its track, and the verdict on it into j.diagnosis.
-func (j *assessor) judge(p *partTrack, iso offset.Isolation, readers Readers, expected bool, at time.Time) {
-	h, r := j.h, &j.row
+// judge puts the present row into its track, and the verdict on it into j.diagnosis. w has what the group says about it.
+func (j *assessor) judge(p *partTrack, w Window, at time.Time) {
+	h, r, iso := j.h, &j.row, w.Isolation
 	if p.seen == 0 {
 		p.first = int32(h.looks)
 	}
 	seen := int(p.seen)
 	fill(&p.commits, seen, h.looks, slotUnread)
 	p.seen = int32(h.looks)
-	w := Window{Status: r.Status, Bounds: r.Bounds, Readers: readers, Isolation: iso, Expected: expected, Unstable: r.Unstable, Retention: h.retention[r.Topic]}
+	w.Status, w.Bounds, w.Unstable, w.Retention = r.Status, r.Bounds, r.Unstable, h.retention[r.Topic]
 	value, now := r.sample(iso, at)
 	if seen != h.looks-1 || p.commits[(h.looks-1)%WindowSamples] != value {
 		p.flat = int32(h.looks)

@@ -77,6 +77,9 @@ func (d Diagnosis) why(h Health) string {
 	case HealthStopped:
 		return d.stopped()
 	case HealthNeverCommitted:
+		if d.share {
+			return fmt.Sprintf("a member holds it and has not finished a record yet: where it began is not known, up to %s records wait", text.Count(d.distance))
+		}
 		if d.Readers == ReadersSome {
 			return fmt.Sprintf("a member holds it and has not committed yet, up to %s records from offset %d on", text.Count(d.distance), d.at)
 		}
