@@ -234,15 +234,22 @@ func TestFollowDoubt(t *testing.T) {
 	f.expect("records were removed unread", f.look(10*time.Second), "a", "a", "orders:3 100", "1 since 30s")
 	f.write(offsetsRecord("a", 1004, commitKey("a", orders), val(10)))
 	f.expect("then they tell again", f.look(10*time.Second), "", "a", "orders:3 10", "2 0.10/s last 1004 since 30s")
+	// A partition that cannot be read: its groups are asked for, nothing is known of when they commit, and the others go on.
+	away := f.c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: history.Topic, Partitions: []int32{of}, Err: kerr.UnknownServerError, Count: -1})
+	f.write(offsetsRecord("a", 1004, commitKey("a", orders), val(12)))
+	f.expect("a partition is away", f.look(10*time.Second), "a", "a", "orders:3 100", "not followed")
+	f.expect("the others go on", "", "", "b", "orders:3 100", "0 0.00/s since 0s")
+	away.Remove()
+	f.expect("it is back", f.look(10*time.Second), "a", "a", "orders:3 100", "2 since 1m0s")
 	// Made anew, the topic has another log under the same numbers.
 	kafkatest.DeleteTopic(t, f.cl, history.Topic)
 	if asked := f.look(10 * time.Second); asked != "a b" || f.s.Unfollowed == nil || f.seen("a") != "not followed" || f.has("a") != "orders:3 100" {
 		t.Errorf("deleted: asked for %q, %v, %s, %s", asked, f.s.Unfollowed, f.seen("a"), f.has("a"))
 	}
 	kafkatest.CreateTopic(t, f.cl, history.Topic, 5)
-	f.expect("made anew", f.look(10*time.Second), "a b", "a", "orders:3 100", "0 since 1m0s")
+	f.expect("made anew", f.look(10*time.Second), "a b", "a", "orders:3 100", "0 since 1m20s")
 	f.write(offsetsRecord("a", 1005, commitKey("a", orders), val(11)))
-	f.expect("and followed", f.look(10*time.Second), "", "a", "orders:3 11", "1 0.10/s last 1005 since 1m0s")
+	f.expect("and followed", f.look(10*time.Second), "", "a", "orders:3 11", "1 0.10/s last 1005 since 1m20s")
 }
 
 // Where the topic may not be read every group is asked for, and the right is tried again now and then.

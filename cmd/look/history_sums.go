@@ -24,7 +24,7 @@ type movement struct {
 	commits, rewinds, skips, deletes, other int64
 	forward                                 int64 // offsets, of the commits that went ahead
 	first, last                             time.Time
-	from, to                                *int64
+	from, to                                int64 // offsets; they mean something where there were commits
 	gap                                     time.Duration
 	parts                                   map[offset.Partition]bool
 }
@@ -41,14 +41,12 @@ func (s *movement) add(e *history.Event) {
 	s.commits++
 	if s.first.IsZero() {
 		s.first = e.At
-		n := e.Commit.Offset
-		s.from = &n
+		s.from = e.Commit.Offset
 	} else if d := e.At.Sub(s.last); d > s.gap {
 		s.gap = d
 	}
 	s.last = e.At
-	n := e.Commit.Offset
-	s.to = &n
+	s.to = e.Commit.Offset
 	switch e.Mark {
 	case history.Rewind:
 		s.rewinds++
@@ -119,12 +117,15 @@ func (v *partitionView) finish(*history.Report) int64 {
 	}})
 	for _, k := range slices.SortedFunc(maps.Keys(v.sums), matchKey.compare) {
 		s := v.sums[k]
-		gap, gapMs := render.None(), render.None()
+		gap, gapMs, from, to := render.None(), render.None(), render.None(), render.None()
+		if s.commits > 0 {
+			from, to = render.Int(s.from), render.Int(s.to)
+		}
 		if s.commits > 1 {
 			gap, gapMs = render.String(cli.Short(s.gap)), render.Int(s.gap.Milliseconds())
 		}
 		v.w.Row(render.Name(k.group), render.String(k.Topic), render.Int32(k.Partition.Partition), render.Int(s.commits), render.Time(s.first), render.Time(s.last),
-			render.IntPtr(s.from), render.IntPtr(s.to), s.rate(), gap, gapMs, bad(s.rewinds), bad(s.skips), bad(s.deletes), render.Int(s.other))
+			from, to, s.rate(), gap, gapMs, bad(s.rewinds), bad(s.skips), bad(s.deletes), render.Int(s.other))
 	}
 	return int64(len(v.sums))
 }
