@@ -78,7 +78,8 @@ type Server struct {
 	instead http.HandlerFunc
 }
 
-type answer struct {
+// Answer is one of a registry.
+type Answer struct {
 	Status int
 	Body   string
 }
@@ -91,8 +92,7 @@ func StartTLS(t testing.TB) *Server { return start(t, httptest.NewTLSServer) }
 
 func start(t testing.TB, serve func(http.Handler) *httptest.Server) *Server {
 	t.Helper()
-	answers := map[string]answer{}
-	read(t, "recorded/answers.json", &answers)
+	answers := Answers(t)
 	s := &Server{asked: map[string]int{}}
 	s.HTTP = serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -136,5 +136,13 @@ func (s *Server) Asked() map[string]int {
 	for k, n := range s.asked {
 		out[k] = n
 	}
+	return out
+}
+
+// Answers are the recorded ones by their path: an HTTP status and a body.
+func Answers(t testing.TB) map[string]Answer {
+	t.Helper()
+	out := map[string]Answer{}
+	read(t, "recorded/answers.json", &out)
 	return out
 }
