@@ -222,7 +222,10 @@ func readerGone(s consume.Summary, err error, committer consume.Committer) strin
 	if part := new(sink.PartError); errors.As(err, &part) {
 		n += int64(part.Records)
 	}
-	line := fmt.Sprintf("the reader of standard output went away: stopped after %s, how many of them it read is not known", text.Plural(n, "written record"))
+	line := "the reader of standard output went away: stopped before a whole record was written"
+	if n > 0 {
+		line = fmt.Sprintf("the reader of standard output went away: stopped after %s, how many of them it read is not known", text.Plural(n, "written record"))
+	}
 	switch on := s.Stats.Checkpoints.On; {
 	case on && committer != consume.CommitsNever:
 		return line + "; no last checkpoint or commit"
