@@ -5,6 +5,7 @@
 //
 //	go run -tags realkafka ./bench/history             the table; exit status 1 when a bound does not hold
 //	go run -tags realkafka ./bench/history -of 20      a twentieth of it, to see that it works
+//	go run -tags realkafka ./bench/history -follow     a look at 10,000 groups, asked for and followed
 package main
 
 import (
@@ -34,8 +35,15 @@ const (
 
 func main() {
 	of := flag.Int("of", 1, "measure this part of it: 20 is a twentieth")
+	follows := flag.Bool("follow", false, "measure a look at 10,000 groups instead, asked for and followed")
 	flag.Parse()
-	ok, err := run(context.Background(), 5_000_000 / *of)
+	var ok bool
+	var err error
+	if *follows {
+		ok, err = follow(context.Background(), *of)
+	} else {
+		ok, err = run(context.Background(), 5_000_000 / *of)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "history:", err)
 	}
