@@ -212,10 +212,15 @@ func (o *findOptions) decode(ctx context.Context, b []byte) ([]byte, error) {
 	}
 	begun := time.Now()
 	v := o.schemas.Decode(ctx, b)
+	o.waited(begun)
+	return v.JSON, v.Err
+}
+
+// waited says that the scan goes on, where it was the registry that took long.
+func (o *findOptions) waited(begun time.Time) {
 	if time.Since(begun) > 100*time.Millisecond {
 		o.moved()
 	}
-	return v.JSON, v.Err
 }
 
 func (o *findOptions) run(ctx context.Context, s *cli.Session) (err error) {

@@ -46,6 +46,7 @@ func (f *finding) run(ctx context.Context) error {
 		return err
 	}
 	f.show = func(r *kgo.Record, b []byte) registry.Value {
+		defer f.waited(time.Now())
 		return f.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
 	}
 	w, match, tell, finish := f.output()
