@@ -129,6 +129,7 @@ func TestHabitsOfOtherTools(t *testing.T) {
 		{"kaf group commit g -t orders --offset oldest", "koffset reset g --topic orders --to earliest"},
 		{"kafkactl get consumer-groups", "koffset inspect"},
 		{"get consumer-groups", "koffset inspect"},
+		{"kafkactl get cgo g", "koffset inspect g"},
 		{"kafkactl describe consumer-group g", "koffset inspect g"},
 		{"kafkactl reset consumer-group-offset g --topic t --newest --execute", "koffset reset g --topic t --to-latest --execute"},
 		{"kafkactl reset cgo g --topic t --offset 5", "koffset reset g --topic t --to-offset 5"},

@@ -26,6 +26,9 @@ func (g *GroupFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&g.All, "all-groups", false, "every group of the cluster")
 }
 
+// Narrowed says that a pattern chose among the groups of the cluster.
+func (g *GroupFlags) Narrowed() bool { return len(g.Match)+len(g.exclude) > 0 }
+
 // Resolve joins arguments and flags, and reads names as koffset prints them (offset.QuoteName). A literal name always wins over
 // a pattern; an empty word is a usage error, and "" in quotes is the group whose name is empty.
 func (g *GroupFlags) Resolve(args []string) (names []string, m *offset.Matcher, err error) {

@@ -130,7 +130,7 @@ func nounVerb(args []string, own func(string) (bool, bool)) string {
 	var l line
 	switch verb := args[0]; {
 	case verb == "get":
-		l.add("inspect")
+		l.add("inspect").names(o.rest)
 	case verb == "describe":
 		l.add("inspect").names(o.rest)
 	case verb == "delete" && o.only("topic", "t", "partition", "p"):

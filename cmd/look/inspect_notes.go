@@ -29,8 +29,15 @@ func (p *inspection) notes() {
 	if len(p.snap.Groups) == 0 && len(p.o.names) == 0 && len(p.o.states)+len(p.o.types) > 0 {
 		st.Note("%s", p.noneSuch())
 	}
-	if len(p.snap.Groups) == 0 && !p.partial && len(p.o.names) == 0 && !p.o.scope.Any() && loggedIn(p.s) {
-		st.Note("no group is shown: there is none, or this user may see none, since the broker leaves out groups without DESCRIBE on them, and says nothing")
+	if len(p.snap.Groups) == 0 && !p.partial && len(p.o.names) == 0 && !p.o.scope.Any() {
+		switch {
+		case loggedIn(p.s):
+			st.Note("no group is shown: there is none, or this user may see none, since the broker leaves out groups without DESCRIBE on them, and says nothing")
+		case len(p.o.states)+len(p.o.types) == 0 && !p.o.groups.Narrowed():
+			st.Note("no broker lists a group: nothing has joined one or committed for one yet, or all have expired")
+		case p.o.groups.Narrowed():
+			st.Note("no group is shown: --group-exclude leaves out every one")
+		}
 	}
 	if p.past > 0 {
 		st.Warn("%s past the log end: the next fetch gets OFFSET_OUT_OF_RANGE, and the consumer's auto.offset.reset decides where it continues", cli.Partitions(p.past, "is", "are"))
