@@ -34,6 +34,7 @@ type groupTopic struct {
 	prefix       string // of its partitions' labels
 	lag          int64
 	committed    bool
+	counted      bool // the lag of a partition is known
 	from, to     int
 }
 
@@ -90,7 +91,7 @@ func (c *collection) add(d *inspect.Description, r *inspect.Row, dg *inspect.Dia
 	c.rows = append(c.rows, row)
 	t.to = len(c.rows)
 	if dg.HasLag {
-		t.lag += dg.Lag
+		t.lag, t.counted = t.lag+dg.Lag, true
 	}
 	g.health.Add(inspect.GroupPartition{Group: d.Name, Partition: r.Partition}, dg)
 }

@@ -67,13 +67,15 @@ func (c *collection) writeExporterGroups(w *writer) {
 				if !t.committed {
 					continue
 				}
-				sum := 0.0
+				sum, known := 0.0, false
 				for j := t.from; j < t.to; j++ {
 					if v, ok := f(&c.rows[j]); ok {
-						sum += v
+						sum, known = sum+v, true
 					}
 				}
-				add(sum, label[t.group], t.topic)
+				if known {
+					add(sum, label[t.group], t.topic)
+				}
 			}
 		})
 	}

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/metrics"
+	"github.com/koffset/koffset/offset"
 )
 
 // write renders what is of the cluster, its groups and their topics.
@@ -27,7 +29,7 @@ func (c *collection) write(w *writer) {
 	c.writeGroups(w)
 	w.family("koffset_group_topic_lag", func(add func(float64, ...pair)) {
 		for i := range c.topics {
-			if t := &c.topics[i]; t.committed {
+			if t := &c.topics[i]; t.committed && t.counted {
 				add(float64(t.lag), t.group, t.topic)
 			}
 		}
@@ -190,18 +192,25 @@ func (c *collection) writeOwners(w *writer) {
 	})
 }
 
+// errNotAsked is the error of a log that nobody was asked about.
+var errNotAsked = errors.New("nobody was asked")
+
 // eachLog writes a family with the partitions of every topic for which f has a value.
 func (c *collection) eachLog(w *writer, name string, f func(t *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool)) {
 	s := c.look.Snapshot
 	w.lines(name, func(line func(string, int32, string, float64)) {
 		for _, topic := range c.sortedTopics() {
-			t, log, prefix := s.Topics[topic], s.Log[topic], metrics.Prefix(metrics.NewLabel("topic", topic))
+			t, prefix := s.Topics[topic], metrics.Prefix(metrics.NewLabel("topic", topic))
 			for i := range t.Partitions {
 				p := &t.Partitions[i]
-				if int(p.Number) >= len(log) {
+				if int(p.Number) >= len(s.Log[topic]) {
 					continue
 				}
-				if v, ok := f(p, &log[p.Number]); ok {
+				log, asked := s.Log.At(offset.Partition{Topic: topic, Partition: p.Number})
+				if !asked { // a partition without a leader: its bounds are not 0
+					log.Err = errNotAsked
+				}
+				if v, ok := f(p, &log); ok {
 					line(prefix, p.Number, metrics.PlainEnd, v)
 				}
 			}

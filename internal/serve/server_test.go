@@ -25,6 +25,7 @@ import (
 
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/kafkatest"
+	"github.com/koffset/koffset/internal/metrics"
 )
 
 // rig is a server on a cluster with a clock that the test turns.
@@ -357,6 +358,27 @@ func TestMetricsUnreadGroup(t *testing.T) {
 	got := r.scrape(t, "gzip")
 	wants(t, got, map[string]float64{"koffset_groups": 2, "koffset_groups_unread": 1, "koffset_group_verdict{group=u-app2,verdict=unknown}": 1, "koffset_group_lag{group=u-app}": 7})
 	lacks(t, got, "koffset_group_lag{group=u-app2", "koffset_group_partition_lag{group=u-app2")
+}
+
+// A partition without a leader has no bounds, and a topic of which no lag is known has none: neither is 0.
+func TestMetricsWithoutALeader(t *testing.T) {
+	c, cl := kafkatest.FakeClient(t)
+	kafkatest.CreateTopic(t, cl, "t", 2)
+	kafkatest.Commit(t, cl, "g", kafkatest.At("t", 0, 0), kafkatest.At("t", 1, 0))
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "t", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	r := newRig(cl, func(o *Options) { o.Compat = KafkaExporter })
+	r.refresh(t)
+	lacks(t, r.scrape(t, "gzip"), "koffset_group_topic_lag{", "koffset_group_lag{", "koffset_topic_partition_log_end_offset{", "kafka_consumergroup_lag_sum{")
+
+	w := &collection{look: &inspect.Look{Snapshot: &inspect.Snapshot{
+		Topics: map[string]inspect.Topic{"t": {Partitions: []inspect.TopicPartition{{Number: 0}, {Number: 1}}}}, Log: inspect.Log{"t": make([]inspect.PartitionLog, 2)},
+	}}}
+	w.eachLog(newWriter(io.Discard, &metrics.Slab{}), "koffset_topic_partition_log_end_offset", func(p *inspect.TopicPartition, l *inspect.PartitionLog) (float64, bool) {
+		if l.Err == nil {
+			t.Errorf("partition %d has the bounds %+v", p.Number, l.Bounds)
+		}
+		return 0, false
+	})
 }
 
 // Names from the cluster are quoted as Prometheus wants them, on the fast path too.
