@@ -78,6 +78,7 @@ func (b *awayBed) mine(r lineEnd) (fine, failed []string) {
 func TestAwayGroupsWithoutCoordinator(t *testing.T) {
 	b := newAway(t, "leaderless")
 	lost, alone := b.groups[2], int32(2)
+	commands := b.prepareCommands(b.groups[0], lost)
 	kafkatest.Replicas(t, b.cl, offsetsTopic, alone, 3)
 	// Back to three replicas before the next test; the partition needs its only replica for that, so the nodes come first.
 	defer func() {
@@ -95,15 +96,7 @@ func TestAwayGroupsWithoutCoordinator(t *testing.T) {
 	if fine, _ := b.mine(all); !all.Incomplete || slices.Contains(fine, lost) || !strings.Contains(all.err, "partition 2 of 6 of __consumer_offsets") {
 		t.Errorf("inspect: %v, incomplete %v\n%s", fine, all.Incomplete, all.err)
 	}
-	for _, write := range [][]string{
-		{"reset", "--group-match", b.topic + "-g.*", "--topic", b.topic, "--to", "earliest", "--execute", "--yes"},
-		{"delete", "--group-match", b.topic + "-g.*", "--execute", "--yes"},
-	} {
-		r := runLine(t, append([]string{"-b", b.kafka.Bootstrap()}, write...)...)
-		if r.code != 3 || !strings.Contains(r.err, "not complete") {
-			t.Errorf("%v: exit status %d\n%s%s", write, r.code, r.out, r.err)
-		}
-	}
+	commands.each()
 	for _, g := range b.groups {
 		if g != lost {
 			if got := kafkatest.CommittedOffsets(t, b.cl, g, b.topic); got[0] != 4 {
@@ -174,10 +167,7 @@ func TestAwayCoordinatorMoves(t *testing.T) {
 		t.Fatalf("%+v", coordinator)
 	}
 	b.kafka.KillNode(t, 3)
-	r := runLine(t, "-b", b.kafka.Bootstrap(), "check", g, "--max-lag", "100", "--timeout", "40s")
-	if r.code != 0 || r.took > 30*time.Second {
-		t.Errorf("check: exit status %d after %s\n%s%s", r.code, r.took, r.out, r.err)
-	}
+	b.afterTheKill(t, g)
 	b.kafka.Heal(t)
 	b.kafka.Proxy(3).Resume()
 	for _, n := range []int32{2, 5} {

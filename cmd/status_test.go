@@ -68,6 +68,8 @@ func TestStatusOfErrors(t *testing.T) {
 		{&store.MissingError{What: "file x"}, 5},
 		{&conn.Error{Kind: conn.Timeout, Err: context.DeadlineExceeded}, 6},
 		{context.DeadlineExceeded, 6},
+		{fmt.Errorf("orders:1: %w", kerr.LeaderNotAvailable), 6},
+		{&reset.GroupError{Group: "g", Err: kerr.CoordinatorNotAvailable}, 6},
 		{&conn.Error{Kind: conn.Authentication, Err: errors.New("no")}, 7},
 		{kerr.GroupAuthorizationFailed, 7},
 		{&offset.Refusal{Err: kerr.TopicAuthorizationFailed}, 7},

@@ -93,7 +93,21 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 	if link := conn.Classify(err); link != nil {
 		return link.ErrorKind(), link.Hint
 	}
-	return offset.KindOf(err), ""
+	if kind := offset.KindOf(err); kind != offset.KindFailed || !nobodyHasIt(err) {
+		return kind, ""
+	}
+	return offset.KindUnreachable, "try again: its broker is away, or another one is taking over"
+}
+
+// nobodyHasIt says that no broker leads a partition now, or coordinates a group: what is true of an election is over in a moment, and of
+// a broker that is away when it is back.
+func nobodyHasIt(err error) bool {
+	for _, e := range []error{kerr.LeaderNotAvailable, kerr.NotLeaderForPartition, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // HintOf is the next step that an error names.
