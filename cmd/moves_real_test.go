@@ -68,7 +68,7 @@ func TestMovesUnderEveryVerb(t *testing.T) {
 				do   func()
 			}{
 				{"inspect", b.inspect}, {"resolve", b.resolve}, {"reset dry", b.resetDry}, {"reset and undo", b.resetAndUndo},
-				{"delete", b.deleteAndUndo}, {"migrate", b.migrate}, {"consume", b.consume}, {"watch", b.watch},
+				{"delete", b.deleteAndUndo}, {"migrate", b.migrate}, {"consume", b.consume}, {"watch", b.watch}, {"serve", b.serve},
 			} {
 				start := time.Now()
 				verb.do()

@@ -60,6 +60,9 @@ func TestShareGroupIsCarried(t *testing.T) {
 	if strings.Count(same.out, "same-record") != 2 || behind != strings.Contains(same.out, "the start offsets are compared") {
 		t.Errorf("verify:\n%s%s", same.out, same.err)
 	}
+	if r := b.on(dst, 3, "undo", "last", "--execute", "--yes"); !strings.Contains(r.out+r.err, "no call that takes the start offset of one partition of a share group away again") {
+		t.Errorf("undo of the import:\n%s%s", r.out, r.err)
+	}
 	b.carriedAgain(dst, file, fixed)
 	b.notCarried(dst, file, fixed)
 }
@@ -121,9 +124,15 @@ func (b *bed) carriedAgain(dst *kafkatest.Kafka, file, group string) {
 	if _, lag := b.shareOffsetsOn(dst, group); lag != "0" {
 		b.t.Errorf("a lag of %s: it was moved back", lag)
 	}
+	was, _ := b.shareOffsetsOn(dst, group)
 	b.on(dst, 0, append(one, "--allow-rewind")...)
 	if s, lag := b.shareOffsetsOn(dst, group); s != "12" || lag != "13" {
 		b.t.Errorf("moved back it starts at %s with a lag of %s", s, lag)
+	}
+	// An undo puts the start offset back, and what was acknowledged beyond it is lost: that is said.
+	u := b.on(dst, 0, "undo", "last", "--execute", "--yes")
+	if s, _ := b.shareOffsetsOn(dst, group); s != was || was == "12" && !strings.Contains(u.out+u.err, "acknowledged") {
+		b.t.Errorf("it started at %s, and after the undo of the import at %s:\n%s%s", was, s, u.out, u.err)
 	}
 }
 
