@@ -131,8 +131,10 @@ func rightsToFind(t *testing.T, b *lookBed, a, secret string, as func(int, ...st
 		t.Errorf("%s", r.err)
 	}
 	// Where a match may be on what may not be read, there are no positions.
-	if r := as(4, "find", a, secret, "--match", ".", "-o", "positions"); r.out != "" || !strings.Contains(r.err, secret) {
-		t.Errorf("%s\n%s", r.out, r.err)
+	file := filepath.Join(t.TempDir(), "positions")
+	as(4, "find", a, secret, "--match", ".", "--out", file)
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("positions were written: %v", err)
 	}
 }
 
