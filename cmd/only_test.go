@@ -12,7 +12,7 @@ func TestOnlyTakesWhatStatusPrints(t *testing.T) {
 	d := newDocShell(t)
 	for _, line := range []string{"koffset inspect", "koffset inspect --all-groups --by partition"} {
 		rows := byStatus(t, d.command(line))
-		if len(rows) < 4 || rows[string(inspect.StatusUnstable)] == nil {
+		if len(rows) < 4 || rows[string(inspect.HealthStopped)] == nil {
 			t.Fatalf("%s shows too little: %v", line, rows)
 		}
 		for word, want := range rows {
@@ -28,6 +28,9 @@ func TestOnlyTakesWhatStatusPrints(t *testing.T) {
 				t.Errorf("%s --only ok shows others: %v", line, got)
 			}
 		}
+	}
+	if out := d.command("koffset inspect --only unstable"); !strings.Contains(out, "\norder-invoicer ") || strings.Contains(out, "\nshipping ") {
+		t.Errorf("--only unstable:\n%s", out)
 	}
 	for _, s := range inspect.Statuses() {
 		if out := d.command("koffset inspect --only " + string(s)); d.last == 2 {
