@@ -47,6 +47,9 @@ type crash struct {
 	pause atomic.Int64
 	// writes counts from the first write on alone.
 	writes atomic.Bool
+	// dead is the kill that has happened: what was on its way from the process then is lost. Requests are sent many at once, and with
+	// all of them carried out the process might as well have been killed at its end.
+	dead atomic.Pointer[func()]
 }
 
 func newCrash(c *kfake.Cluster) *crash {
@@ -54,6 +57,9 @@ func newCrash(c *kfake.Cluster) *crash {
 	c.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		kill := x.kill.Load()
+		if kill != nil && kill == x.dead.Load() {
+			return nil, errors.New("the process is dead"), true
+		}
 		if kill != nil && x.writes.Load() {
 			switch req.(type) {
 			case *kmsg.OffsetCommitRequest, *kmsg.OffsetDeleteRequest, *kmsg.DeleteGroupsRequest:
@@ -67,10 +73,14 @@ func newCrash(c *kfake.Cluster) *crash {
 		}
 		if x.after.Load() {
 			// The request is handled first: its answer may or may not be read.
-			time.AfterFunc(time.Duration(x.pause.Load()), *kill)
+			time.AfterFunc(time.Duration(x.pause.Load()), func() {
+				(*kill)()
+				x.dead.Store(kill)
+			})
 			return nil, nil, false
 		}
 		(*kill)()
+		x.dead.Store(kill)
 		return nil, nil, false
 	})
 	return x
