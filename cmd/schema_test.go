@@ -155,6 +155,35 @@ func TestSchemasInTables(t *testing.T) {
 	}
 }
 
+// resolve --show has each record whole: what a value is, and its bytes in base64 where they are no text.
+func TestShownRecordsAreDecoded(t *testing.T) {
+	t.Parallel()
+	b := newSchemaBed(t)
+	show := []string{"resolve", "orders:0", "--to", "earliest", "--show", "1"}
+	code, out, errs := b.run(t, nil, append(show, "--schema-registry", "$R")...)
+	if code != 0 || !strings.Contains(out, `"o-1"  {"id":9007199254740993,`) || !strings.Contains(out, "  2\n") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = b.run(t, nil, show...)
+	if code != 0 || !strings.Contains(out, "  2?\n") || !strings.Contains(errs, "look like Confluent's wire format") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	whole := base64.StdEncoding.EncodeToString(registrytest.Bytes(t, "avro"))
+	code, out, errs = b.run(t, nil, append(show, "-o", "json", "--schema-registry", "$R")...)
+	if code != 0 || !strings.Contains(out, `"value_base64":"`+whole+`","cut":false,`) ||
+		!strings.Contains(out, `"value_decoded":{"id":9007199254740993,`) {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	b.registry.Refuse(503)
+	code, out, errs = b.run(t, nil, append(show, "-o", "json", "--schema-registry", "$R")...)
+	if code != 4 || !strings.Contains(out, `"value_base64":"`+whole+`"`) || !strings.Contains(errs, "not decoded, shown as bytes; the first is orders:0 offset 0") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := b.run(t, nil, "resolve", "orders:0", "--to", "earliest", "--schema-registry", "$R"); code != 2 || out != "" {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+}
+
 // consume prints what a value is beside its bytes, of which none is lost, and reads on whatever the registry does.
 func TestConsumeDecodes(t *testing.T) {
 	t.Parallel()

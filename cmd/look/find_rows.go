@@ -231,3 +231,41 @@ func headersCell(headers []kgo.RecordHeader) render.Cell {
 	}
 	return render.List(cells...)
 }
+
+// headBytes is how much of a key and a value is kept of each of many partitions, in every form.
+const headBytes = 4 << 10
+
+// decodedBytes is how large a decoded key or value may be that is shown of each of many partitions: a piece of JSON is none.
+const decodedBytes = 64 << 10
+
+// whole is JSON that is not too large, or nothing.
+func (h *hit) whole(b []byte) []byte {
+	if len(b) > decodedBytes {
+		h.cut = true
+		return nil
+	}
+	return b
+}
+
+// head is hit with no more of the key and the value than is kept of each of many partitions.
+func (h *hits) head(r *kgo.Record) hit {
+	one := h.hit(r, nil)
+	one.key, one.value = head(one.key), head(one.value)
+	one.inKey.JSON, one.inValue.JSON = one.whole(one.inKey.JSON), one.whole(one.inValue.JSON)
+	return one
+}
+
+// isCut says that not all of the record is there.
+func (h *hit) isCut() bool { return len(h.key) < h.keySize || len(h.value) < h.valueSize || h.cut }
+
+// head is the beginning of a key or value, whole characters of it where it is text.
+func head(b []byte) []byte {
+	if len(b) <= headBytes {
+		return b
+	}
+	n := headBytes
+	for n > headBytes-utf8.UTFMax && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return bytes.Clone(b[:n])
+}

@@ -4,10 +4,8 @@ package look
 // cannot process.
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -57,9 +55,7 @@ func (p *inspection) readNext(ctx context.Context) {
 			one := &nextRecord{row: &row}
 			p.next = append(p.next, one)
 			walks = append(walks, records.Walk{Span: records.Span{Partition: r.Partition, From: max(r.Bounds.Start, r.Committed.Offset), Until: r.Bounds.EndFor(p.o.iso)}, Visit: func(rec records.Record) bool {
-				found := show.hit(rec.Record, nil)
-				found.key, found.value = head(found.key), head(found.value)
-				found.inKey.JSON, found.inValue.JSON = found.whole(found.inKey.JSON), found.whole(found.inValue.JSON)
+				found := show.head(rec.Record)
 				one.found = &found
 				return false
 			}})
@@ -122,37 +118,9 @@ func (n *nextRecord) cells(table bool) []render.Cell {
 	if table {
 		key, value = decodedCell(f.inKey, f.key), decodedCell(f.inValue, f.value)
 	}
-	cut := len(f.key) < f.keySize || len(f.value) < f.valueSize || f.cut
 	cells = append(cells, render.Int(f.Offset), render.Time(f.Time), millisCell(f.Time), key, key64, render.Int(int64(max(0, f.keySize)+max(0, f.valueSize))), headers,
-		value, value64, schemaWord(f.inValue), render.Bool(cut), render.Int(f.Offset+1), none)
+		value, value64, schemaWord(f.inValue), render.Bool(f.isCut()), render.Int(f.Offset+1), none)
 	return append(cells, schemaCells(f.inKey, f.inValue)...)
-}
-
-// headBytes is how much of a key and a value is kept of each of many partitions, in every form.
-const headBytes = 4 << 10
-
-// decodedBytes is how large a decoded key or value may be that is shown of each of many partitions: a piece of JSON is none.
-const decodedBytes = 64 << 10
-
-// whole is JSON that is not too large, or nothing.
-func (h *hit) whole(b []byte) []byte {
-	if len(b) > decodedBytes {
-		h.cut = true
-		return nil
-	}
-	return b
-}
-
-// head is the beginning of a key or value, whole characters of it where it is text.
-func head(b []byte) []byte {
-	if len(b) <= headBytes {
-		return b
-	}
-	n := headBytes
-	for n > headBytes-utf8.UTFMax && !utf8.RuneStart(b[n]) {
-		n--
-	}
-	return bytes.Clone(b[:n])
 }
 
 // sayNext gives the lines that skip the records: each shows its plan first.

@@ -26,6 +26,7 @@ type resolveOptions struct {
 	isolation string
 	atOffset  string
 	show      int
+	schemas   *cli.Schemas // of show
 	count     bool
 
 	format   render.Format
@@ -82,6 +83,7 @@ offsets of compacted records and of transactions' markers count too. koffset fin
 	f.StringVar(&o.isolation, "isolation", "read_uncommitted", "which end counts: read_uncommitted (high watermark) or read_committed (last stable offset)")
 	f.StringVar(&o.atOffset, "at-offset", "", "the time of the record at this `OFFSET`")
 	f.IntVar(&o.show, "show", 0, "print the `N` records before and after the offset")
+	o.app.AddRegistryFlag(c)
 	f.BoolVar(&o.count, "count", false, "at most how many records there are from the position to the end, by the offsets alone")
 	return c
 }
@@ -131,6 +133,9 @@ func (o *resolveOptions) parse(cmd *cobra.Command, args []string, clock offset.C
 	if o.show > 0 && !o.chosen {
 		return cli.Usagef("add --to POSITION or --at-offset N", "--show needs to know where")
 	}
+	if o.show == 0 && cmd.Flags().Changed("schema-registry") {
+		return cli.Usagef("add --show N", "--schema-registry decodes records, and none are shown")
+	}
 	if err := o.origin.Parse(); err != nil {
 		return err
 	}
@@ -163,14 +168,11 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 	} else {
 		o.readStored(ctx, s, rows)
 	}
-	var around map[offset.Partition][]shown
-	if o.show > 0 {
-		var unread int
-		if around, unread, err = o.readAround(ctx, s, rows); err != nil {
-			return cli.Cause(ctx, err)
-		}
-		failed += unread
+	around, unread, err := o.showAround(ctx, s, rows)
+	if err != nil {
+		return err
 	}
+	failed += unread
 	var refused []error
 	for _, r := range rows {
 		if r.refusal != nil {
@@ -181,16 +183,17 @@ func (o *resolveOptions) run(ctx context.Context, s *cli.Session) error {
 		return cli.Quietly(o.nothing())
 	}
 	o.warnFuture(rows)
-	if err := o.print(s, rows, around, bad > 0 || failed > 0); err != nil {
+	if err := o.print(s, rows, around, bad > 0 || failed > 0 || o.undecoded()); err != nil {
 		return err
 	}
 	o.sayCount(rows)
+	o.saySchemas()
 	switch {
 	case bad > 0 && len(rows) == 0:
 		return cli.Quietly(o.nothing())
 	case len(refused) > 0:
 		return o.refusals(refused)
-	case bad > 0 || failed > 0:
+	case bad > 0 || failed > 0 || o.undecoded():
 		return cli.Quietly(offset.KindPartial)
 	}
 	return o.allOutside(rows)

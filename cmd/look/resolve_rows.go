@@ -9,9 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/koffset/koffset/cmd/cli"
 	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/records"
+	"github.com/koffset/koffset/internal/registry"
 	"github.com/koffset/koffset/internal/render"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
@@ -26,12 +29,6 @@ type resolved struct {
 	err     error
 	// found is the record at or after the offset, where it was read.
 	found *offset.Record
-}
-
-// shown is a record of --show: its keys and values as far as they are shown.
-type shown struct {
-	offset.Record
-	key, value []byte
 }
 
 func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed int) {
@@ -56,7 +53,7 @@ func (o *resolveOptions) resolve(facts *inspect.Facts) (rows []resolved, failed 
 	return rows, failed
 }
 
-func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offset.Partition][]shown, incomplete bool) error {
+func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offset.Partition][]hit, incomplete bool) error {
 	w := render.NewWriter(o.app.Streams, o.format, s.Meta("resolve",
 		render.F("isolation", render.String(o.rules.Isolation.String())), render.F("position", o.positionCell())))
 	if o.chosen {
@@ -65,7 +62,7 @@ func (o *resolveOptions) print(s *cli.Session, rows []resolved, around map[offse
 		o.boundsSheet(w, rows)
 	}
 	if o.show > 0 {
-		recordSheet(w, rows, around)
+		o.recordSheet(w, rows, around)
 	}
 	return w.Close(render.End{Incomplete: incomplete})
 }
@@ -209,25 +206,53 @@ func (o *resolveOptions) reader(s *cli.Session) records.Reader {
 	return records.Reader{Client: s.Client, Isolation: o.rules.Isolation}
 }
 
+// showAround is readAround where it was asked for, with what the values' schemas say.
+func (o *resolveOptions) showAround(ctx context.Context, s *cli.Session, rows []resolved) (around map[offset.Partition][]hit, failed int, err error) {
+	if o.show == 0 {
+		return nil, 0, nil
+	}
+	if o.schemas, err = o.app.Schemas(ctx, s.Settings); err != nil {
+		return nil, 0, err
+	}
+	around, failed, err = o.readAround(ctx, s, rows)
+	return around, failed, cli.Cause(ctx, err)
+}
+
+// undecoded says that records are shown as bytes because the registry did not tell.
+func (o *resolveOptions) undecoded() bool { return o.schemas != nil && o.schemas.Failed() }
+
+func (o *resolveOptions) saySchemas() {
+	if o.schemas == nil {
+		return
+	}
+	if o.format.IsTable() {
+		o.schemas.SayLooks()
+	}
+	o.schemas.Say()
+}
+
 // readAround reads the records before and after each target; failed and err are as of readTimes.
-func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (around map[offset.Partition][]shown, failed int, err error) {
+func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (around map[offset.Partition][]hit, failed int, err error) {
+	show := hits{table: o.format.IsTable(), show: func(r *kgo.Record, b []byte) registry.Value {
+		return o.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+	}}
 	var walks []records.Walk
 	var of []*resolved
-	var got []*[]shown
+	var got []*[]hit
 	for i := range rows {
 		r := &rows[i]
 		if r.err != nil || r.target.Leave {
 			continue
 		}
-		list := new([]shown)
+		list := new([]hit)
 		of, got = append(of, r), append(got, list)
 		walks = append(walks, records.Walk{Visit: func(rec records.Record) bool {
-			*list = append(*list, shown{rec.Place(), shownBytes(rec.Key), shownBytes(rec.Value)})
+			*list = append(*list, show.head(rec.Record))
 			return true
 		}, Span: records.Span{Partition: r.part, From: max(r.bounds.Start, r.target.Offset-int64(o.show)),
 			Until: min(r.bounds.EndFor(o.rules.Isolation), r.target.Offset+int64(o.show))}})
 	}
-	around = map[offset.Partition][]shown{}
+	around = map[offset.Partition][]hit{}
 	for i, end := range o.reader(s).Walk(ctx, walks) {
 		around[of[i].part] = *got[i]
 		if of[i].err = end.Err; end.Err != nil {
@@ -240,8 +265,10 @@ func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []
 	return around, failed, err
 }
 
-func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition][]shown) {
-	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: []render.Column{
+// recordSheet has no byte lost in what is not a table: what is not text is in base64, and what is too long for each of many partitions is
+// marked as cut.
+func (o *resolveOptions) recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition][]hit) {
+	w.Begin(render.Sheet{Name: "records", Row: "record", Columns: append([]render.Column{
 		{Header: "TOPIC", Key: "topic"},
 		{Header: "PARTITION", Key: "partition", Right: true},
 		{Header: "OFFSET", Key: "offset", Right: true},
@@ -249,11 +276,21 @@ func recordSheet(w *render.Writer, rows []resolved, around map[offset.Partition]
 		{Header: "TIMESTAMP", Key: "timestamp"},
 		{Header: "KEY", Key: "key"},
 		{Header: "VALUE", Key: "value"},
-	}})
+		schemaColumn(),
+		{Key: "key_base64", NoTable: true},
+		{Key: "value_base64", NoTable: true},
+		{Key: "cut", NoTable: true},
+	}, schemaColumns()...)})
 	for _, r := range rows {
 		for _, rec := range around[r.part] {
-			w.Row(render.String(r.part.Topic), render.Int32(r.part.Partition), render.Int(rec.Offset), render.Int(rec.Offset-r.target.Offset),
-				render.Time(rec.Time), bytesCell(rec.key), bytesCell(rec.value))
+			key, key64 := wholeCells(rec.key)
+			value, value64 := wholeCells(rec.value)
+			if o.format.IsTable() {
+				key, value = decodedCell(rec.inKey, rec.key), decodedCell(rec.inValue, rec.value)
+			}
+			cells := []render.Cell{render.String(r.part.Topic), render.Int32(r.part.Partition), render.Int(rec.Offset), render.Int(rec.Offset - r.target.Offset),
+				render.Time(rec.Time), key, value, schemaWord(rec.inValue), key64, value64, render.Bool(rec.isCut())}
+			w.Row(append(cells, schemaCells(rec.inKey, rec.inValue)...)...)
 		}
 	}
 }
