@@ -138,7 +138,7 @@ func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time
 		return c // a token file or an AWS profile that vanished
 	}
 	var failed []*Error // addresses without a connection
-	for _, o := range d.outcomes() {
+	for _, o := range d.outcomes(ofLogin(err)) {
 		hs, handshake := errors.AsType[*handshakeError](o.err)
 		switch {
 		case handshake && hs.silent(), o.err == nil && o.tcp && !o.ready:
@@ -161,6 +161,12 @@ func (s *Settings) diagnose(ctx context.Context, d *dialer, err error, took time
 		}
 	}
 	return together(failed, err)
+}
+
+// ofLogin says that a failure is what a broker answered to a login, or for want of one.
+func ofLogin(err error) bool {
+	e := Classify(err)
+	return e != nil && slices.Contains([]Kind{Authentication, MechanismUnsupported, SASLRequired, SASLUnexpected, Authorization}, e.Kind)
 }
 
 // together makes one error of brokers that could all not be connected to.

@@ -95,10 +95,14 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 
 // telling is the last of an address's attempts that says something: several are under way at once, and one that was given up says
 // nothing about the address. Nor does a handshake that is not over, where another one has failed with a reason: the second of two
-// that began together was taken for a broker that does not answer.
-func telling(tried []*attempt) *attempt {
+// that began together was taken for a broker that does not answer. Where the broker has said something of a login, it was on a
+// connection that was made.
+func telling(tried []*attempt, said bool) *attempt {
 	var last *attempt
 	for _, a := range slices.Backward(tried) {
+		if said && a.err == nil && a.ready.Load() {
+			return a
+		}
 		if last == nil && (a.err == nil && a.tcp.Load() || a.err != nil && !errors.Is(a.err, context.Canceled)) {
 			last = a
 		}
@@ -117,13 +121,13 @@ type outcome struct {
 	tcp, ready, answered bool
 }
 
-// outcomes lists the addresses in the order in which they were first tried.
-func (d *dialer) outcomes() []outcome {
+// outcomes lists the addresses in the order in which they were first tried; said is as of telling.
+func (d *dialer) outcomes(said bool) []outcome {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := make([]outcome, 0, len(d.order))
 	for _, addr := range d.order {
-		a := telling(d.tried[addr])
+		a := telling(d.tried[addr], said)
 		out = append(out, outcome{addr: addr, err: a.err, tcp: a.tcp.Load(), ready: a.ready.Load(), answered: a.answered.Load()})
 	}
 	return out

@@ -25,18 +25,20 @@ func TestTelling(t *testing.T) {
 	for name, c := range map[string]struct {
 		tried []*attempt
 		want  *attempt
+		said  bool
 	}{
-		"a reason, and one under way":            {[]*attempt{untrusted, underWay}, untrusted},
-		"a reason, given up, and one under way":  {[]*attempt{untrusted, givenUp, underWay}, untrusted},
-		"one under way, then a reason":           {[]*attempt{underWay, untrusted}, untrusted},
-		"no reason, and one under way":           {[]*attempt{ended, underWay}, underWay},
-		"refused at first, and silent now":       {[]*attempt{refused, underWay}, underWay},
-		"connected at first, and silent now":     {[]*attempt{ready, underWay}, underWay},
-		"a reason at first, and connected since": {[]*attempt{untrusted, ready}, ready},
-		"refused, and given up":                  {[]*attempt{refused, givenUp}, refused},
-		"nothing but given up":                   {[]*attempt{givenUp}, givenUp},
+		"a reason, and one under way":            {[]*attempt{untrusted, underWay}, untrusted, false},
+		"a reason, given up, and one under way":  {[]*attempt{untrusted, givenUp, underWay}, untrusted, false},
+		"one under way, then a reason":           {[]*attempt{underWay, untrusted}, untrusted, false},
+		"no reason, and one under way":           {[]*attempt{ended, underWay}, underWay, false},
+		"refused at first, and silent now":       {[]*attempt{refused, underWay}, underWay, false},
+		"connected at first, and silent now":     {[]*attempt{ready, underWay}, underWay, false},
+		"a reason at first, and connected since": {[]*attempt{untrusted, ready}, ready, false},
+		"a login refused, and one under way":     {[]*attempt{ready, underWay}, ready, true},
+		"refused, and given up":                  {[]*attempt{refused, givenUp}, refused, false},
+		"nothing but given up":                   {[]*attempt{givenUp}, givenUp, false},
 	} {
-		if got := telling(c.tried); got != c.want {
+		if got := telling(c.tried, c.said); got != c.want {
 			t.Errorf("%s: %v, tcp %t, ready %t", name, got.err, got.tcp.Load(), got.ready.Load())
 		}
 	}
