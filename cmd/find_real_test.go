@@ -89,7 +89,6 @@ func TestRealFind(t *testing.T) {
 
 // Keys are on the partitions on which the Java producer and librdkafka put them.
 func TestRealPartitionersAgreeWithTheirClients(t *testing.T) {
-	t.Parallel()
 	b := newLook(t, "find")
 	var in strings.Builder
 	for i := range 40 {
