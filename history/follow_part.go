@@ -209,7 +209,7 @@ func (p *followedPart) answered(g *followedGroup, of inspect.Group, ask inspect.
 			s.Commits[g.name] = g.commits
 		}
 	}
-	if p.err != nil || p.replay == nil {
+	if p.err != nil || p.replay == nil || of.Type == inspect.TypeShare { // what a share group finishes is not in the topic: that there was nothing says nothing
 		return
 	}
 	a := g.Activity
