@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/internal/registry"
@@ -77,8 +78,8 @@ func (x *Schemas) Decode(ctx context.Context, b []byte) registry.Value {
 	return registry.Value{ID: id}
 }
 
-// Show is Decode for what is printed: what could not be decoded is counted, and said by Say.
-func (x *Schemas) Show(ctx context.Context, at offset.Partition, at64 int64, b []byte) registry.Value {
+// Show is Decode for the key or the value of a record that is printed: what could not be decoded is counted, and said by Say.
+func (x *Schemas) Show(ctx context.Context, r *kgo.Record, b []byte) registry.Value {
 	v := x.Decode(ctx, b)
 	if x.dec == nil && v.ID != 0 {
 		x.mu.Lock()
@@ -99,7 +100,7 @@ func (x *Schemas) Show(ctx context.Context, at offset.Partition, at64 int64, b [
 	defer x.mu.Unlock()
 	u := x.known[reason]
 	if u == nil {
-		u = &undecoded{first: fmt.Sprintf("%s offset %d, schema %d", at, at64, v.ID), err: v.Err}
+		u = &undecoded{first: fmt.Sprintf("%s offset %d, schema %d", offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, v.ID), err: v.Err}
 		x.known[reason] = u
 	}
 	u.count++
@@ -113,10 +114,14 @@ func (x *Schemas) Failed() bool {
 	return x.known[noAnswer] != nil
 }
 
-// Say says what was printed as bytes because it could not be decoded, and whether that is because the registry did not tell.
-func (x *Schemas) Say() (failed bool) {
+// Say says what was printed as bytes because it could not be decoded, and whether that is because the registry did not tell. marked
+// says that ids have a question mark where nobody can tell: it is said what that means.
+func (x *Schemas) Say(marked bool) (failed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if marked && x.looks > 0 {
+		x.app.Streams.Note("keys or values look like Confluent's wire format; --schema-registry URL tells whether they are, and decodes them")
+	}
 	for reason := range whys {
 		u := x.known[reason]
 		if u == nil {
@@ -128,13 +133,6 @@ func (x *Schemas) Say() (failed bool) {
 		}
 	}
 	return x.known[noAnswer] != nil
-}
-
-// SayLooks says what the question mark behind a schema's id means.
-func (x *Schemas) SayLooks() {
-	if x.looks > 0 {
-		x.app.Streams.Note("keys or values look like Confluent's wire format; --schema-registry URL tells whether they are, and decodes them")
-	}
 }
 
 func was(n int64, noun string) string {

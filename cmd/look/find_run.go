@@ -47,7 +47,7 @@ func (f *finding) run(ctx context.Context) error {
 	}
 	f.show = func(r *kgo.Record, b []byte) registry.Value {
 		defer f.waited(time.Now())
-		return f.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+		return f.schemas.Show(ctx, r, b)
 	}
 	w, match, tell, finish := f.output()
 	f.scan(ctx, match, tell)
@@ -59,10 +59,7 @@ func (f *finding) run(ctx context.Context) error {
 		f.app.Streams.Note("%s", f.counted)
 	}
 	f.sayNotKnown()
-	if f.format.IsTable() {
-		f.schemas.SayLooks()
-	}
-	f.undecoded = f.schemas.Say() || f.report.NotKnown[find.NotDecoded] > 0
+	f.undecoded = f.schemas.Say(f.format.IsTable()) || f.report.NotKnown[find.NotDecoded] > 0
 	return f.outcome(ctx)
 }
 

@@ -43,7 +43,7 @@ func (p *inspection) readNext(ctx context.Context) {
 		return
 	}
 	show := hits{table: p.o.format.IsTable(), show: func(r *kgo.Record, b []byte) registry.Value {
-		return p.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+		return p.schemas.Show(ctx, r, b)
 	}}
 	var walks []records.Walk
 	for _, d := range p.snap.Groups {
@@ -128,12 +128,9 @@ func (p *inspection) sayNext() {
 	if !p.o.next {
 		return
 	}
-	defer p.schemas.Say()
+	defer p.schemas.Say(p.o.format.IsTable())
 	if p.o.format.IsJSON() {
 		return
-	}
-	if p.o.format.IsTable() {
-		p.schemas.SayLooks()
 	}
 	const most = 5
 	said := 0

@@ -222,19 +222,15 @@ func (o *resolveOptions) showAround(ctx context.Context, s *cli.Session, rows []
 func (o *resolveOptions) undecoded() bool { return o.schemas != nil && o.schemas.Failed() }
 
 func (o *resolveOptions) saySchemas() {
-	if o.schemas == nil {
-		return
+	if o.schemas != nil {
+		o.schemas.Say(o.format.IsTable())
 	}
-	if o.format.IsTable() {
-		o.schemas.SayLooks()
-	}
-	o.schemas.Say()
 }
 
 // readAround reads the records before and after each target; failed and err are as of readTimes.
 func (o *resolveOptions) readAround(ctx context.Context, s *cli.Session, rows []resolved) (around map[offset.Partition][]hit, failed int, err error) {
 	show := hits{table: o.format.IsTable(), show: func(r *kgo.Record, b []byte) registry.Value {
-		return o.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+		return o.schemas.Show(ctx, r, b)
 	}}
 	var walks []records.Walk
 	var of []*resolved

@@ -365,7 +365,7 @@ func (o *consumeOptions) encoder(ctx context.Context, out consumeconf.Output) (s
 			return nil, "", cli.Usagef("leave one of them out", "-o %s and --format were both given", word)
 		}
 		return sink.JSONLinesDecoded(out.Forms, func(r *kgo.Record, b []byte) sink.Schema {
-			v := o.schemas.Show(ctx, offset.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset, b)
+			v := o.schemas.Show(ctx, r, b)
 			return sink.Schema{ID: v.ID, Sure: v.Known, Decoded: v.JSON}
 		}), "jsonl", nil
 	case "raw":

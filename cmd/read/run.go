@@ -115,7 +115,7 @@ func (o *consumeOptions) engage(ctx context.Context, engine *consume.Engine) err
 	sum, err := engine.Run(ctx)
 	stop()
 	o.summary(sum, err, engine.Plan().Committer)
-	raw := o.schemas != nil && o.schemas.Say()
+	raw := o.schemas != nil && o.schemas.Say(false)
 	switch {
 	case err != nil:
 		return consumeFault(err)

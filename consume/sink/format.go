@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
 
@@ -300,7 +301,7 @@ func JSONLines(forms Forms) Encoder {
 func JSONLinesDecoded(forms Forms, schemaOf func(r *kgo.Record, keyOrValue []byte) Schema) Encoder {
 	return func(dst []byte, r *kgo.Record) []byte {
 		dst = append(dst, `{"topic":`...)
-		dst = appendJSON(dst, r.Topic)
+		dst = text.AppendJSON(dst, r.Topic)
 		dst = append(dst, `,"partition":`...)
 		dst = strconv.AppendInt(dst, int64(r.Partition), 10)
 		dst = append(dst, `,"offset":`...)
@@ -335,7 +336,7 @@ func JSONLinesDecoded(forms Forms, schemaOf func(r *kgo.Record, keyOrValue []byt
 
 // appendHeaderKey writes the name of a header, and its bytes where it is no UTF-8: no broker makes sure that it is.
 func appendHeaderKey(dst []byte, key string) []byte {
-	dst = appendJSON(append(dst, `"key":`...), key)
+	dst = text.AppendJSON(append(dst, `"key":`...), key)
 	if utf8.ValidString(key) {
 		return dst
 	}
@@ -366,47 +367,8 @@ func appendField(dst []byte, name string, b []byte, form Form) []byte {
 	case form == Int32 && len(b) == 4 || form == Int64 && len(b) == 8:
 		return form.append(append(dst, `":`...), b)
 	case utf8.Valid(b):
-		return appendJSON(append(dst, `":`...), b)
+		return text.AppendJSON(append(dst, `":`...), b)
 	}
 	dst = append(dst, `_base64":"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, b), '"')
-}
-
-// appendJSON writes a string; invalid UTF-8 in a header's key becomes the replacement character.
-func appendJSON[T string | []byte](dst []byte, s T) []byte {
-	const digits = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
-			if r == utf8.RuneError && n == 1 {
-				dst = append(append(dst, s[from:i]...), "\ufffd"...)
-				from = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' && c != 0x7f {
-			i++
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		}
-		i++
-		from = i
-	}
-	return append(append(dst, s[from:]...), '"')
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/twmb/avro"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // avroType is a type as it is decoded. Names are resolved: a type that contains itself is a circle of pointers.
@@ -26,7 +28,7 @@ type avroField struct {
 }
 
 // compileAvro parses a schema, after those that it refers to.
-func compileAvro(t text) (func(dst, b []byte) ([]byte, error), error) {
+func compileAvro(t source) (func(dst, b []byte) ([]byte, error), error) {
 	var cache avro.SchemaCache
 	names := avroNames{}
 	// Registries take names that the specification forbids.
@@ -73,7 +75,7 @@ func (names avroNames) compile(n *avro.SchemaNode, space string) (*avroType, err
 		names[name] = t // before its fields, which may be of it
 		space = name[:max(0, strings.LastIndexByte(name, '.'))]
 		for i := range n.Fields {
-			f := avroField{name: append(appendText(nil, n.Fields[i].Name), ':')}
+			f := avroField{name: append(text.AppendJSON(nil, n.Fields[i].Name), ':')}
 			if f.of, err = names.compile(&n.Fields[i].Type, space); err != nil {
 				return nil, err
 			}

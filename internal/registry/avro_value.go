@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // avroReader decodes from the beginning of b.
@@ -135,7 +137,7 @@ func (r *avroReader) blocks(dst []byte, t *avroType, depth int) ([]byte, error) 
 				if err != nil {
 					return nil, err
 				}
-				dst = append(appendText(dst, key), ':')
+				dst = append(text.AppendJSON(dst, key), ':')
 			}
 			if dst, err = r.value(dst, t.items, depth+1); err != nil {
 				return nil, err
@@ -184,7 +186,7 @@ func (r *avroReader) scalar(dst []byte, t *avroType) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return appendText(dst, s), nil
+		return text.AppendJSON(dst, s), nil
 	case "enum":
 		n, err := r.int()
 		if err != nil {
@@ -193,7 +195,7 @@ func (r *avroReader) scalar(dst []byte, t *avroType) ([]byte, error) {
 		if n < 0 || n >= int64(len(t.symbols)) {
 			return nil, fmt.Errorf("its enum has no symbol %d", n)
 		}
-		return appendText(dst, t.symbols[n]), nil
+		return text.AppendJSON(dst, t.symbols[n]), nil
 	}
 	b, err := r.bytes(t)
 	if err != nil {

@@ -105,8 +105,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text is a schema with all that it refers to, in an order in which each comes after those that it needs.
-type text struct {
+// source is a schema with all that it refers to, in an order in which each comes after those that it needs.
+type source struct {
 	sr.Schema
 	refs []named
 	size int
@@ -116,12 +116,12 @@ type text struct {
 type named struct{ name, schema string }
 
 // fetch reads a schema and what it refers to.
-func fetch(ctx context.Context, cl *sr.Client, id int32) (text, error) {
+func fetch(ctx context.Context, cl *sr.Client, id int32) (source, error) {
 	s, err := cl.SchemaByID(ctx, int(id))
 	if err != nil {
-		return text{}, failure(ctx, err, true)
+		return source{}, failure(ctx, err, true)
 	}
-	t := text{Schema: s, size: len(s.Schema)}
+	t := source{Schema: s, size: len(s.Schema)}
 	seen := map[string]bool{}
 	if s.Type == sr.TypeJSON {
 		return t, nil // its references constrain values, and are not needed to read one
@@ -130,7 +130,7 @@ func fetch(ctx context.Context, cl *sr.Client, id int32) (text, error) {
 }
 
 // follow adds what references name, deepest first.
-func (t *text) follow(ctx context.Context, cl *sr.Client, refs []sr.SchemaReference, seen map[string]bool) error {
+func (t *source) follow(ctx context.Context, cl *sr.Client, refs []sr.SchemaReference, seen map[string]bool) error {
 	for _, r := range refs {
 		if seen[r.Name] {
 			continue

@@ -193,7 +193,7 @@ func (d *Decoder) fail(ctx context.Context, id int32, err error) error {
 }
 
 // compile makes a schema of its text. One that cannot be used is kept as that: asking again gives the same.
-func compile(ctx context.Context, t text) *schema {
+func compile(ctx context.Context, t source) *schema {
 	s := &schema{size: t.size}
 	switch t.Type {
 	case sr.TypeAvro:

@@ -16,7 +16,7 @@ const mainProto = "\u00abschema\u00bb.proto"
 
 // compileProtobuf compiles a schema with what it imports. Google's well-known types and Confluent's own files are there without
 // a reference, as in Confluent's registry.
-func compileProtobuf(ctx context.Context, t text) (func(dst, b []byte) ([]byte, error), error) {
+func compileProtobuf(ctx context.Context, t source) (func(dst, b []byte) ([]byte, error), error) {
 	files := confluentFiles()
 	wanted := []string{mainProto} // and the others, whose types may be in an Any
 	for _, r := range t.refs {

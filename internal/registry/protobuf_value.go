@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/koffset/koffset/internal/text"
 )
 
 // protoWriter writes messages as JSON: names as in the schema, numbers of 64 bits as numbers, since text would make every
@@ -49,7 +51,7 @@ func (w protoWriter) fields(dst []byte, m protoreflect.Message, depth int) ([]by
 			return
 		}
 		comma()
-		dst, err = w.field(append(appendText(dst, name), ':'), fd, v, depth)
+		dst, err = w.field(append(text.AppendJSON(dst, name), ':'), fd, v, depth)
 	}
 	list := m.Descriptor().Fields()
 	for i := range list.Len() {
@@ -109,7 +111,7 @@ func (w protoWriter) entries(dst []byte, fd protoreflect.FieldDescriptor, m prot
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = w.single(append(appendText(dst, k.String()), ':'), fd.MapValue(), m.Get(k), depth); err != nil {
+		if dst, err = w.single(append(text.AppendJSON(dst, k.String()), ':'), fd.MapValue(), m.Get(k), depth); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +128,7 @@ func (w protoWriter) single(dst []byte, fd protoreflect.FieldDescriptor, v proto
 		if !utf8.ValidString(v.String()) { // proto2 does not forbid it
 			return nil, errUTF8
 		}
-		return appendText(dst, v.String()), nil
+		return text.AppendJSON(dst, v.String()), nil
 	case protoreflect.BytesKind:
 		return appendBase64(dst, v.Bytes()), nil
 	case protoreflect.FloatKind:
@@ -135,7 +137,7 @@ func (w protoWriter) single(dst []byte, fd protoreflect.FieldDescriptor, v proto
 		return appendFloat(dst, v.Float(), 64), nil
 	case protoreflect.EnumKind:
 		if e := fd.Enum().Values().ByNumber(v.Enum()); e != nil {
-			return appendText(dst, string(e.Name())), nil
+			return text.AppendJSON(dst, string(e.Name())), nil
 		}
 		return strconv.AppendInt(dst, int64(v.Enum()), 10), nil
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
@@ -187,7 +189,7 @@ func (w protoWriter) packed(dst []byte, m protoreflect.Message, depth int) ([]by
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth, Resolver: w.types}).Unmarshal(m.Get(in).Bytes(), inner); err != nil {
 		return nil, true, fmt.Errorf("the %s in an Any: %w", url, err)
 	}
-	dst = appendText(append(dst, `{"@type":`...), url)
+	dst = text.AppendJSON(append(dst, `{"@type":`...), url)
 	if strings.HasPrefix(string(mt.Descriptor().FullName()), "google.protobuf.") {
 		dst, err = w.message(append(dst, `,"value":`...), inner, depth+1)
 		return append(dst, '}'), true, err
