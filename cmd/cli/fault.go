@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/koffset/koffset/consume"
+	"github.com/koffset/koffset/inspect"
 	"github.com/koffset/koffset/internal/config"
 	"github.com/koffset/koffset/internal/conn"
 	"github.com/koffset/koffset/offset"
@@ -102,12 +103,7 @@ func Classify(err error) (kind offset.ErrorKind, hint string) {
 // nobodyHasIt says that no broker leads a partition now, or coordinates a group: what is true of an election is over in a moment, and of
 // a broker that is away when it is back.
 func nobodyHasIt(err error) bool {
-	for _, e := range []error{kerr.LeaderNotAvailable, kerr.NotLeaderForPartition, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return inspect.RetryGroup(err) || errors.Is(err, kerr.LeaderNotAvailable) || errors.Is(err, kerr.NotLeaderForPartition)
 }
 
 // HintOf is the next step that an error names.

@@ -184,13 +184,7 @@ func (o *resolveOptions) targetSheet(w *render.Writer, rows []resolved) {
 // readTimes reads the first record at or after each target: an offset carries no time, only its record does. failed counts
 // the rows whose record is not known; err is the reason where no row's is.
 func (o *resolveOptions) readTimes(ctx context.Context, s *cli.Session, rows []resolved) (failed int, err error) {
-	of := map[records.Span]*resolved{}
-	for i := range rows {
-		r := &rows[i]
-		if r.err == nil && !r.target.Leave && r.bounds != nil {
-			of[records.Span{Partition: r.part, From: r.target.Offset, Until: r.bounds.EndFor(o.rules.Isolation)}] = r
-		}
-	}
+	of := o.fromTargets(rows)
 	for span, a := range o.reader(s).First(ctx, slices.Collect(maps.Keys(of))) {
 		if of[span].found, of[span].err = a.Record, a.Err; a.Err != nil {
 			failed, err = failed+1, a.Err
@@ -200,6 +194,18 @@ func (o *resolveOptions) readTimes(ctx context.Context, s *cli.Session, rows []r
 		err = nil
 	}
 	return failed, err
+}
+
+// fromTargets are the stretches from the offsets that were found to the ends, of rows whose record is not known yet.
+func (o *resolveOptions) fromTargets(rows []resolved) map[records.Span]*resolved {
+	of := map[records.Span]*resolved{}
+	for i := range rows {
+		r := &rows[i]
+		if r.err == nil && !r.target.Leave && r.bounds != nil && r.target.Found.IsZero() {
+			of[records.Span{Partition: r.part, From: r.target.Offset, Until: r.bounds.EndFor(o.rules.Isolation)}] = r
+		}
+	}
+	return of
 }
 
 func (o *resolveOptions) reader(s *cli.Session) records.Reader {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/koffset/koffset/cmd/cli"
-	"github.com/koffset/koffset/internal/records"
 	"github.com/koffset/koffset/internal/text"
 	"github.com/koffset/koffset/offset"
 )
@@ -40,13 +39,7 @@ func (o *resolveOptions) readStored(ctx context.Context, s *cli.Session, rows []
 	if !isCommit(o.position) {
 		return
 	}
-	of := map[records.Span]*resolved{}
-	for i := range rows {
-		r := &rows[i]
-		if r.err == nil && !r.target.Leave && r.bounds != nil && r.target.Found.IsZero() {
-			of[records.Span{Partition: r.part, From: r.target.Offset, Until: r.bounds.EndFor(o.rules.Isolation)}] = r
-		}
-	}
+	of := o.fromTargets(rows)
 	if len(of) > storedTimes {
 		o.app.Streams.Note("the times of the records there were not read: these are more than %s", text.Plural(storedTimes, "partition"))
 		return
